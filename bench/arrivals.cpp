@@ -49,7 +49,7 @@ class Crowd {
     for (int i = 0; i < clients; ++i) {
       Options options = nodes.options();
       options.log = [this](std::string_view sentence) {
-        if (sentence.find(" connected") != sentence.npos) ++connected_;
+        if (sentence.find(" is up: ") != sentence.npos) ++connected_;
       };
       Result<Coordinator> made = Coordinator::attach(loop_.get(), std::move(options));
       if (!made) throw std::runtime_error(made.error().what());

@@ -10,7 +10,7 @@ namespace quorumlock::bench {
 /// fencing off and on, each created `rounds` times.
 void print_start_up(const Nodes& nodes, int rounds);
 /// Connects `clients` coordinators, kills a durable node and restarts it: measures how long until
-/// each counts it again, and the latency of one more client's locks meanwhile.
+/// each is connected to it again, and the latency of one more client's locks meanwhile.
 void print_storm(int clients, int rounds);
 
 }  // namespace quorumlock::bench

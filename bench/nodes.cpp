@@ -60,10 +60,7 @@ Nodes::Nodes(NodesSettings settings) : settings_(settings) {
   for (int node = 0; node < count(); ++node) {
     reply_to(node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
   }
-  Options founding = options();
-  // The directories are ours: a restarted durable node has its data, and may vote at once.
-  if (settings.durable) founding.quarantine = Quarantine::trust_disk;
-  local::enroll_new(std::move(founding));
+  local::enroll_new(options());
 }
 
 Options Nodes::options() const {

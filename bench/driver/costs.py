@@ -119,7 +119,7 @@ def leases(run: Run) -> Rows:
               f"(the longest {most['machine_longest_stop_us'] / 1000:.3g} ms).\n")
     name = f"{most['leases']} leases"
     run.judge(f"{name}: lost", [most["leases"] - most["valid"]], 0)
-    run.judge(f"{name}: client bytes each", [most["bytes_per_lease"]], 400)
+    run.judge(f"{name}: client bytes each", [most["bytes_per_lease"]], 800)
     run.judge(f"{name}: client cores", [most["client_cores"]], 0.5)
     run.judge(f"{name}: calls over 2 ms", [most["calls_over_2_ms"]], 0)
     return rows

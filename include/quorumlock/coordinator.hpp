@@ -174,8 +174,9 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// extend() and release() act on the lock that an owner token holds, from any process, without a
   /// Lease. extend() counts only the nodes that still hold the token and requires one and the same
   /// fencing counter on a quorum; with fencing off it cannot promise that nobody else held the lock
-  /// in between. Errc::not_held if the token is on no quorum (extend) or on no node (release),
-  /// Errc::no_quorum if fewer than a quorum answered. Blocking.
+  /// in between. A reader's lock is released only: extend() finds none. Errc::not_held if the token
+  /// is on no quorum (extend) or on no node (release), Errc::no_quorum if fewer than a quorum
+  /// answered. Blocking.
   Result<Clock::time_point> extend(std::string_view resource, const OwnerToken& token,
                                    std::chrono::nanoseconds ttl);
   Result<void> release(std::string_view resource, const OwnerToken& token);

@@ -25,8 +25,12 @@ enum class EventKind : std::uint8_t {
   node_down,               ///< not connected
   node_quarantined,        ///< connected, but it may have forgotten locks: it does not vote yet
   node_refused,            ///< it refuses us, or we refuse it, until somebody changes something
+  node_impaired,           ///< goes on as before, but without something that it should give us
   node_clock_jumped,       ///< its clock has stepped: its votes do not count for max_ttl
   own_clock_stood,         ///< this machine's clock stood still: every lease has ended
+  list_changed,            ///< this coordinator has moved to another list of nodes
+  list_awaited,            ///< it is to move to another list, which the nodes do not accept yet
+  callback_failed,         ///< Options::on_event or Options::log has thrown an exception
 };
 /// The kind's name in the list above, such as "lease_lost".
 QUORUMLOCK_EXPORT std::string_view to_string(EventKind kind) noexcept;
@@ -36,8 +40,8 @@ QUORUMLOCK_EXPORT std::string_view to_string(EventKind kind) noexcept;
 enum class EventLevel : std::uint8_t { info, warning, error };
 QUORUMLOCK_EXPORT std::string_view to_string(EventLevel level) noexcept;
 
-/// One thing that has happened, for Options::on_event. Strings are empty if they do not apply. None
-/// of them ever has a password or a whole owner token.
+/// One thing that has happened, for Options::on_event and Options::log. Strings are empty if they
+/// do not apply. None of them ever has a password or a whole owner token.
 struct Event {
   EventKind kind = EventKind::node_up;              ///< what has happened
   EventLevel level = EventLevel::info;              ///< how much it matters
@@ -47,11 +51,15 @@ struct Event {
   /// The holder of the lock: the label of its owner token, or the first digits of a token without a
   /// label.
   std::string holder = {};
-  std::string reason = {};  ///< one sentence
+  std::string reason = {};  ///< a clause about the node or resource, or else a sentence
   /// How many events of this kind about this node (or about no node) were left out since the last
   /// one that was passed on.
   std::uint64_t left_out = 0;
   bool operator==(const Event&) const = default;
 };
+/// The event as one sentence for people, such as Options::log gets: the node or the resource, what
+/// has happened to it, the reason, and how many events were left out. It is one line, without
+/// control characters.
+QUORUMLOCK_EXPORT std::string to_string(const Event& event);
 
 }  // namespace quorumlock

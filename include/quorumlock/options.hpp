@@ -22,17 +22,8 @@ namespace quorumlock {
 enum class LockMode { exclusive, shared };
 
 /// fifo: waiters are served in the order of their arrival. unordered: the waiter that tries at the
-/// right moment gets the lock, but not while others wait in order; after 5 s it joins their line.
+/// right moment gets the lock, but not while others wait in order.
 enum class WaitOrder { fifo, unordered };
-
-/// What a node that may have forgotten its locks has to do before its votes count again. The policy
-/// is the same for the whole cluster; it is recorded on the nodes when they are first enrolled.
-/// always: wait for max_ttl after every restart. trust_disk: wait, unless every write was, and
-/// still is, on the node's own disk before it is answered (docs/nodes.md). unsafe_never: nothing,
-/// so that a restarted node can give away a lock that is held; it applies to this client only.
-enum class Quarantine { always, trust_disk, unsafe_never };
-/// Returns the policy's name, as in the list above.
-QUORUMLOCK_EXPORT std::string_view to_string(Quarantine quarantine) noexcept;
 
 /// The pause between two attempts of an unordered wait: at least `delay`, less than `delay +
 /// jitter`. After an attempt that too few nodes could take part in, it is at least 2 ms.
@@ -117,28 +108,19 @@ class QUORUMLOCK_EXPORT Options {
   /// The greatest relative difference in rate between any node's clock and any client's. Leave it
   /// alone: 0.01 tolerates clocks that are each about half a per cent off.
   double drift_factor = 0.01;
-  /// The pause between two attempts of an unordered wait.
+  /// The pause between two attempts of an unordered wait, which nothing else brings forward.
   RetryOptions retry;
 
   /// Whether locks get fencing tokens (docs/promises.md). If off, Lease::fencing_token() is 0, an
   /// acquisition is exactly SET key token NX PX ttl, and a node that forgot its locks while it
   /// stayed connected is noticed only at the next renewal.
   bool fencing = true;
-  /// Whether a release wakes the waiters. Turn it off in clusters in which nobody ever waits: a
-  /// release is then the server's own compare-and-delete (DELEX, DELIFEQ) on nodes that offer it. A
-  /// waiter, in whatever process, then finds the lock free only by looking: within 1 s, or after a
-  /// pause of `retry`.
-  bool wake = true;
-  /// Unset: the policy in the nodes' record, or `always` for a new cluster. A client whose policy
-  /// differs from the record is refused (Errc::misconfigured).
-  std::optional<Quarantine> quarantine;
   /// The prefix that makes a resource's name into its key.
   std::string key_prefix;
 
-  /// Receives one sentence for each connection that is made, lost or refused, and for other events
-  /// that an operator should know. It runs on the loop's thread and must not block; with several
-  /// loops it runs on each of their threads, one call at a time. It never receives a password.
-  /// Unset: no log.
+  /// Receives the sentence of each event (to_string() in event.hpp) but lease_acquired and
+  /// lease_released, which may be as many as locks. All that on_event says of its calls holds here,
+  /// too. It never receives a password. Unset: no log.
   std::function<void(std::string_view)> log;
 
   /// How long a resource's fencing counter outlives its last use. Across a longer pause the order
@@ -159,9 +141,9 @@ class QUORUMLOCK_EXPORT Options {
   /// end if that is earlier, but never before half of valid_for. No lease is lost by a new login.
   ///
   /// The function runs on libuv's pool of threads, so it may block for some seconds, and it may run
-  /// for several nodes at once. close() waits for it. An error or an exception becomes a sentence
-  /// in the log; the function is called again after a pause of 1 s or more, and the credentials
-  /// that it returned before are used until they end. The vote of a node without any credentials is
+  /// for several nodes at once. close() waits for it. An error or an exception is an event of the
+  /// node; the function is called again after a pause of 1 s or more, and the credentials that it
+  /// returned before are used until they end. The vote of a node without any credentials is
   /// `unauthorized`. Unset: nodes without credentials of their own get none.
   std::function<Result<Credentials>(std::string_view node)> credentials;
 
@@ -170,12 +152,12 @@ class QUORUMLOCK_EXPORT Options {
   ///
   /// It runs on the loop's thread, after the event, and must not block; with several loops it runs
   /// on each of their threads, one call at a time, and each loop reports its own connections. An
-  /// exception that it throws ends nothing: it becomes a sentence in the log. It is not called
-  /// after close() has returned.
+  /// exception that it throws ends nothing: it is an event, too. It is not called after close() has
+  /// returned.
   ///
   /// In each second at most 20 events of a kind about one node are passed on. If there are more,
   /// the last of them follows when the second is over, with the number of the others in
-  /// Event::left_out. Unset: no events, and nothing is done for them.
+  /// Event::left_out. If both this and `log` are unset, nothing is done for events.
   std::function<void(const Event& event)> on_event;
 
   /// Sorts resources into classes that Stats and the metrics count separately, as `class`: at most

@@ -35,7 +35,7 @@ enum class Vote : std::uint8_t {
   clock_jumped,      ///< the node's clock steps or runs beyond drift_factor: its vote is void
   capacity_differs,  ///< the semaphore has another capacity on the node, and permits are held
   groups_differ,     ///< the node has been enrolled for other quorum groups than ours
-  terms_differ,      ///< the node has been enrolled with another quarantine or fencing_memory
+  terms_differ,      ///< the node has been enrolled with another fencing_memory
   nodes_differ,      ///< the node votes for another list of nodes than ours
   tls_failed,        ///< no secure connection can be made; the node's detail says why
   failed,            ///< any other error reply; the command may have run

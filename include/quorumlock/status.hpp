@@ -80,12 +80,10 @@ struct NodeEnrolment {
   std::chrono::nanoseconds quarantined_for{};  ///< the least time that is left
   // The record on the node; unset if there is none or it cannot be read.
   std::optional<std::chrono::milliseconds> max_ttl;  ///< the longest ttl of all clients
-  std::optional<bool> durable;                       ///< whether it was durable when enrolled
   /// Since when the order of fencing tokens rests on the nodes' clocks, because the counters could
   /// not be repaired from a quorum. Unset: the order rests on the counters alone.
   std::optional<std::chrono::system_clock::time_point> clocks_order_fences_since;
   // More of the record on the node.
-  std::optional<Quarantine> quarantine = std::nullopt;                ///< always or trust_disk
   std::optional<std::chrono::seconds> fencing_memory = std::nullopt;  ///< Options::fencing_memory
   /// Whether a client has seen nodes of this cluster enrolled. Then locks may be held, and the
   /// cluster is not new.
@@ -148,8 +146,6 @@ struct QUORUMLOCK_EXPORT ClusterStatus {
   int quorum = 0;                      ///< a quorum of all nodes; 0 with several groups
   std::chrono::nanoseconds max_ttl{};  ///< this coordinator's Options::max_ttl
   double drift_factor = 0;             ///< this coordinator's Options::drift_factor
-  /// Its Options::quarantine; unset: the nodes' records decide.
-  std::optional<Quarantine> quarantine;
 
   /// How many nodes may vote.
   [[nodiscard]] int voters() const noexcept;

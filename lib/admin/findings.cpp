@@ -117,20 +117,14 @@ class Examination {
     const NodePersistence& is = node_.persistence;
     const char* const remedy =
         "set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no";
-    const char* const lost = ": a restart loses locks that were granted";
+    const char* const lost =
+        ": if most nodes are restarted at one time, the order of fencing tokens rests on clocks";
     if (is.append_only == false) {
-      error("no_fsync", std::string("has appendonly no") + lost, remedy);
+      hint("no_fsync", std::string("has appendonly no") + lost, remedy);
     } else if (!is.append_fsync.empty() && is.append_fsync != "always") {
-      error("no_fsync", "has appendfsync " + is.append_fsync + lost, remedy);
+      hint("no_fsync", "has appendfsync " + is.append_fsync + lost, remedy);
     } else if (is.no_fsync_on_rewrite == true) {
-      error("no_fsync",
-            "has no-appendfsync-on-rewrite yes: a restart during a rewrite loses locks "
-            "that were granted",
-            remedy);
-    } else if (!is.durable) {
-      hint("durability_unknown",
-           "does not report whether every write is on its disk, so it counts as not durable",
-           "let this user call CONFIG GET");
+      hint("no_fsync", std::string("has no-appendfsync-on-rewrite yes") + lost, remedy);
     }
     if (is.last_write_ok == false) {
       error("disk_failing", "could not write to its append-only file",
@@ -237,10 +231,9 @@ class Examination {
           "name the same groups in the configuration of all clients; to change those of the nodes: "
           "quorumlock enroll, once no client uses the old ones (docs/scaling.md)");
     } else if (node_.reason == Vote::terms_differ) {
-      error(
-          "terms_differ", is.why,
-          "give all clients the same quarantine and fencing_memory; to change those of the nodes: "
-          "quorumlock enroll");
+      error("terms_differ", is.why,
+            "give all clients the same fencing_memory; to change that of the nodes: quorumlock "
+            "enroll");
     } else if (node_.reason == Vote::nodes_differ) {
       error("nodes_differ", node_.trouble,
             "give all clients the same nodes; if this list is the right one, quorumlock members "
@@ -269,13 +262,6 @@ class Examination {
                ": when it came back too few nodes were left to repair its counters from, or the "
                "client that did so was not allowed to read all counters, or one was no number",
            "keep clocks within a minute of one another");
-    }
-    if (is.durable == false && is.quarantine != Quarantine::always && node_.persistence.durable &&
-        is.standing == NodeEnrolment::Standing::enrolled) {
-      hint("enrolled_volatile",
-           "is durable, but was not when it was enrolled: after a restart it "
-           "will be quarantined once more",
-           "nothing: it is enrolled as durable after that");
     }
   }
 
@@ -366,12 +352,6 @@ void examine_all(std::vector<Finding>& into, const ClusterStatus& status) {
                    {"", static_cast<int>(status.nodes.size()), status.quorum, status.voters()});
   }
   examine_change(into, status);
-  if (status.quarantine == Quarantine::unsafe_never) {
-    into.push_back({Severity::error, "", "no_quarantine",
-                    "quarantine is \"unsafe_never\": a node that has forgotten a lock votes again "
-                    "at once",
-                    "leave quarantine out, and it is as the nodes' records say"});
-  }
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ constexpr Right rights[] = {
     {"client|setname", false,
      "does not show which list of nodes its clients have: quorumlock members waits in vain"},
     {"info", true, "casts no vote, since it does not say which run of it this is"},
-    {"config|get", false, "does not say whether its disk can be trusted, so it is not trusted"},
+    {"config|get", false, "does not say how it writes to its disk (quorumlock doctor)"},
     {"script|load", false, "gets each script with its first call, which costs a round trip"},
     {"scan", false, "cannot be the source of fencing counters for a node that forgot"},
     {"dbsize", false, "does not say how many fencing counters it has"},
@@ -55,8 +55,9 @@ constexpr Right rights[] = {
      "ends the connection for wake-ups at each check of it: some waiters get the lock when they "
      "look, up to 1 s later"},
     {"unsubscribe", false,
-     "ends the connection for wake-ups after each wait: some waiters get the lock when they look, "
-     "up to 1 s later"},
+     "ends the connection for wake-ups when an observer of a leader stops: some waiters get the "
+     "lock "
+     "when they look, up to 1 s later"},
     {"&quorumlock:*", false, "wakes no waiter: each gets the lock when it looks, up to 1 s later"},
     {keys_of_locks, true, no_lock},
     {keys_for_locks, true, "grants no lock with fencing, and lets nobody wait in order"},
@@ -65,9 +66,6 @@ constexpr Right rights[] = {
      "casts no vote, since it does not show the list of nodes that it votes for"},
     {"~quorumlock:candidate", false, no_enrolment},
     {"~quorumlock:repairer", false, no_enrolment},
-    {"~quorumlock:node:*", false,
-     "takes and shows no notes about other nodes: with trust_disk, one that restarts waits for "
-     "max_ttl"},
 };
 
 }  // namespace
@@ -106,7 +104,6 @@ std::vector<Probe> probes(std::string_view key_prefix) {
        {redis::enrolment_key, redis::members_key, redis::candidate_key, redis::repairer_key}) {
     add(std::string(key), std::string(key));
   }
-  add("quorumlock:node:*", "quorumlock:node:-");
   if (key_prefix.empty()) return all;
   const std::string prefix(key_prefix);
   add(prefix + '*', prefix);
@@ -114,7 +111,7 @@ std::vector<Probe> probes(std::string_view key_prefix) {
   return all;
 }
 
-// Redis 6.2 and 7.0 say "user executing the script", later servers "ACL failure in script".
+// Redis 7.0 says "user executing the script", later servers "ACL failure in script".
 const std::string_view probing_script = R"(local key = KEYS[1]
 local calls = {{'mget', key}, {'set', key, '', 'XX'}, {'get', key}, {'time'}, {'exists', key},
   {'del', key}, {'pexpire', key, 1}, {'pttl', key}, {'publish', ARGV[1], ''},

@@ -104,11 +104,13 @@ void StatusInquiry::start(Driver& driver) {
   status_.quorum = list_.quorum();
   status_.max_ttl = cluster.options.max_ttl;
   status_.drift_factor = cluster.options.drift_factor;
-  status_.quarantine = cluster.options.quarantine;
   probes_ = probes(cluster.options.key_prefix);
   to_come_ = list_.size();
   nodes_.resize(static_cast<std::size_t>(list_.size()));
   for (const NodeList::Node& node : list_) status_.nodes.emplace_back().node = node.name;
+  // The probing script writes to this key and deletes it, and nobody's token is "-".
+  const std::string nobodys_key =
+      std::string(redis::released_prefix) + "-:" + cluster.options.key_prefix + '-';
   for (const NodeList::Node& node : list_) {
     Node& its = of(node.number);
     its.times_to_ask = looks_at_the_clock;
@@ -127,7 +129,7 @@ void StatusInquiry::start(Driver& driver) {
     ask(size, {"DBSIZE"});
     // One call is enough: which keys come first in the table is a matter of chance.
     ask(sample, {"SCAN", "0", "COUNT", keys_in_a_sample});
-    ask(script, {"EVAL", probing_script, "1", "quorumlock:node:-", "quorumlock:wake:-"});
+    ask(script, {"EVAL", probing_script, "1", nobodys_key, "quorumlock:wake:-"});
     for (std::size_t i = 0; i < probes_.size(); ++i) {
       ++its.to_come;
       const std::vector<std::string_view> words(probes_[i].words.begin(), probes_[i].words.end());
@@ -215,9 +217,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       if (!found) return;
       if (found->members) note_membership(status, *found->members, texts.members.value_or(""));
       status.enrolment.max_ttl = std::chrono::milliseconds(found->terms.max_ttl_ms);
-      status.enrolment.quarantine = found->terms.policy;
       status.enrolment.fencing_memory = std::chrono::seconds(found->terms.fencing_memory_s);
-      status.enrolment.durable = found->durable;
       if (found->floor != 0) {
         status.enrolment.clocks_order_fences_since =
             std::chrono::system_clock::time_point(std::chrono::microseconds(found->since));
@@ -309,7 +309,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
     status.enrolment.why = enrolment.why();
   }
 
-  const WrongClocks::Jump& jump = driver.jump(node);
+  const core::ClockJumped& jump = driver.jump(node);
   if (jump.size != core::Duration::zero()) {
     status.clock.jump = jump.size;
     status.clock.mistrusted_for = std::max(core::Duration::zero(), jump.until - now);

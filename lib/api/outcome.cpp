@@ -74,15 +74,6 @@ std::string_view describe(Vote vote) noexcept {
   return "unknown";
 }
 
-std::string_view to_string(Quarantine quarantine) noexcept {
-  switch (quarantine) {
-    case Quarantine::always: return "always";
-    case Quarantine::trust_disk: return "trust_disk";
-    case Quarantine::unsafe_never: return "unsafe_never";
-  }
-  return "unknown";
-}
-
 std::string_view to_string(TraceKind kind) noexcept {
   switch (kind) {
     case TraceKind::begun: return "begun";

@@ -50,6 +50,12 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
     return {why, "cannot lock " + detail::quoted(resource) + ": " + reason};
   }
 
+  [[nodiscard]] Result<void> check_mode() const {
+    if (options.mode.value_or(LockMode::exclusive) == LockMode::exclusive) return {};
+    return error(Errc::invalid_argument,
+                 "mode is not exclusive: a recursive mutex has one owner; leave mode out");
+  }
+
   /// Locks once more for an owner that has the mutex already. Unset if the owner has to acquire it
   /// first. Call it with the guard locked.
   std::optional<Result<void>> nest(const Owner& owner) {
@@ -70,6 +76,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
 
   /// Locks for the calling thread.
   Result<void> take_here(LockOptions how) {
+    if (Result<void> fine = check_mode(); !fine) return fine;
     const Owner owner = detail::this_thread_number();
     if (!fork.forked()) {
       const std::lock_guard<std::mutex> lock(guard);
@@ -210,6 +217,9 @@ void RecursiveMutex::async_lock(LockOwner owner, std::stop_token stop,
   detail::check_handler(handler, "lock");
   if (state_->fork.forked()) throw detail::closed_by_fork("cannot lock", state_->resource);
   detail::Runtime& runtime = state_->runtime();
+  if (Result<void> fine = state_->check_mode(); !fine) {
+    return detail::call_later(runtime, std::move(handler), std::move(fine));
+  }
   std::optional<Result<void>> nested;
   {
     const std::lock_guard<std::mutex> lock(state_->guard);

@@ -131,19 +131,6 @@ Result<void> read(std::string_view name, const Json& value, WaitOrder& into) {
   return {};
 }
 
-Result<void> read(std::string_view name, const Json& value, Quarantine& into) {
-  if (value == "always") {
-    into = Quarantine::always;
-  } else if (value == "trust_disk" || value == "auto") {  // "auto" is its former name
-    into = Quarantine::trust_disk;
-  } else if (value == "unsafe_never") {
-    into = Quarantine::unsafe_never;
-  } else {
-    return wrong(name, value, "\"always\", \"trust_disk\" or \"unsafe_never\"");
-  }
-  return {};
-}
-
 Result<void> read(std::string_view name, const Json& value, TlsVersion& into) {
   if (value == "1.2") {
     into = TlsVersion::tls_1_2;
@@ -286,8 +273,6 @@ constexpr Field<Options> option_fields[] = {
     {"drift_factor", read_member<&Options::drift_factor>},
     {"retry", read_retry},
     {"fencing", read_member<&Options::fencing>},
-    {"wake", read_member<&Options::wake>},
-    {"quarantine", read_member<&Options::quarantine>},
     {"fencing_memory", read_member<&Options::fencing_memory>},
     {"key_prefix", read_member<&Options::key_prefix>},
     {"label", read_member<&Options::label>},
@@ -349,6 +334,17 @@ Result<Options> parse_options(std::string_view json) {
   if (!value.is_object()) {
     return wrong("the whole of the options", value,
                  "an object, such as {\"nodes\": [\"redis://127.0.0.1:7101\"]}");
+  }
+  if (value.contains("quarantine")) {
+    return refusal(
+        "the key \"quarantine\" is gone, with all its values: leave it out. There is one policy: a "
+        "node that was restarted, failed over or lost its record casts no vote until max_ttl and "
+        "the drift margin have passed");
+  }
+  if (value.contains("wake")) {
+    return refusal(
+        "the key \"wake\" is gone: leave it out. A release sends a message only if somebody waits "
+        "in the line");
   }
   Options options;
   if (const Result<void> good = read_object<Options>("", value, option_fields, options); !good) {

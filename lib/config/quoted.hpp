@@ -6,6 +6,14 @@
 
 namespace quorumlock::detail {
 
+/// The text with a question mark in place of each control character.
+inline std::string on_one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
 /// The user's own text in quotes, for an error: on one line, and cut if it is long.
 inline std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 100;
@@ -14,11 +22,7 @@ inline std::string quoted(std::string_view text) {
     // Do not cut inside a UTF-8 sequence: its second and later bytes are 10xxxxxx.
     while (!front.empty() && (text[front.size()] & 0xC0) == 0x80) front.remove_suffix(1);
   }
-  std::string shown = "\"";
-  for (const char c : front) {
-    shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return shown + (front.size() < text.size() ? "...\"" : "\"");
+  return '"' + on_one_line(std::string(front)) + (front.size() < text.size() ? "...\"" : "\"");
 }
 
 /// Joins the names of one or more resources. The caller's sentence adds the outer quotes.

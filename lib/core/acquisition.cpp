@@ -23,7 +23,7 @@ void Acquisition::begin(const AcquireRequest& request, Time now, NodeSet nodes) 
   wait_until = request.wait_until;
   waits = request.waits;
   last.begin(nodes);
-  if (request.ordered && request.waits) way.emplace<InLine>().not_before = now;
+  if (request.ordered && request.waits) in_line.emplace().not_before = now;
   trace = request.trace;
   if (request.capacity != 0) {
     permit.emplace().capacity = request.capacity;
@@ -44,7 +44,7 @@ Errc Acquisition::why_over(const Claim* attempt) const {
   // the attempt before stands.
   Errc why = last_why;
   if (attempt != nullptr && attempt->round.tally.reached() == Verdict::won) why = Errc::contended;
-  if (line() != nullptr && pausing && attempts > 0) {
+  if (in_line && pausing && attempts > 0) {
     why = last.reached() == Verdict::won ? Errc::contended : why_unreached(last);
   }
   return why == Errc::contended ? Errc::timed_out : Errc::no_quorum;
@@ -55,21 +55,12 @@ std::string Acquisition::holder(const Tally& tally) const {
   return std::string(rival.token(enough));
 }
 
-Time next_try(Time now, Errc why, Time frees_at, const Config& config, Random& random) {
+Time next_try(Time now, Errc why, const Config& config, Random& random) {
   Duration pause = config.pause(random);
   // An attempt that could not ask a quorum is lost at once; the next attempt must not follow at
   // once.
   if (why == Errc::no_quorum) pause = std::max(pause, shortest_pause);
-  const Time retry_at = later(now, pause);
-  if (frees_at == never) return retry_at;
-  // A holder's key may expire before that; the jitter keeps waiters from all trying then.
-  const Duration jitter = random.below(config.retry_jitter / 4);
-  return std::min(retry_at, std::max(frees_at, now) + std::chrono::milliseconds(1) + jitter);
-}
-
-std::string token_of_attempts(WaiterId id) {
-  if (!planted(Mutant::token_reused) && !planted(Mutant::resend_without_refresh)) return {};
-  return "reused-" + std::to_string(id.index) + "-" + std::to_string(id.generation);
+  return later(now, pause);
 }
 
 }  // namespace quorumlock::core

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "core/arrival_order.hpp"
 #include "core/claim.hpp"
@@ -19,13 +18,6 @@ namespace quorumlock::core {
 
 /// The event that led to an attempt.
 enum class Cause : std::uint8_t { look, message, hand_over };
-
-/// How an acquisition waits in no order (see Watches).
-struct Unordered {
-  bool watches = false;  ///< listens for releases
-  bool woken = false;    ///< a release has brought about its present or next try
-  Time retry_at{};
-};
 
 /// How an acquisition waits in the line of its lock (see Lines).
 struct InLine {
@@ -74,7 +66,7 @@ struct Acquisition {
   Tally last;                 ///< votes of the last attempt that was settled
   Errc last_why = Errc::no_quorum;
   Rival rival;
-  std::variant<Unordered, InLine> way;
+  std::optional<InLine> in_line;  ///< unset: it waits in no order, and only looks again and again
   std::optional<PermitSearch> permit;
   Trace* trace = nullptr;  ///< the user's; null unless it wants one
 
@@ -82,12 +74,8 @@ struct Acquisition {
     return kind_of(terms.mode, others != nullptr, permit.has_value());
   }
   [[nodiscard]] std::size_t keys() const { return others == nullptr ? 1 : 1 + others->size(); }
-  [[nodiscard]] InLine* line() { return std::get_if<InLine>(&way); }
-  [[nodiscard]] const InLine* line() const { return std::get_if<InLine>(&way); }
-  [[nodiscard]] Unordered* unordered() { return std::get_if<Unordered>(&way); }
-  [[nodiscard]] const Unordered* unordered() const { return std::get_if<Unordered>(&way); }
   /// The acquisition's number in the line; zero if it is not in a line.
-  [[nodiscard]] std::uint64_t place() const { return line() == nullptr ? 0 : line()->place; }
+  [[nodiscard]] std::uint64_t place() const { return in_line ? in_line->place : 0; }
   /// Adds a step to the trace if there is one.
   void note(Time now, TraceKind kind, std::uint64_t count = 0, int node = -1,
             Vote vote = Vote::pending) {
@@ -107,13 +95,8 @@ struct Acquisition {
   [[nodiscard]] std::string holder(const Tally& tally) const;
 };
 
-/// The time of the next try of an unordered acquisition, after this lost attempt. `frees_at` is the
-/// earliest known expiry of another holder's key.
-Time next_try(Time now, Errc why, Time frees_at, const Config& config, Random& random);
-
-/// An empty token, so that each attempt draws its own; if one of two mistakes is planted, all
-/// attempts of this acquisition share a token.
-std::string token_of_attempts(WaiterId id);
+/// The time of the next try of an unordered acquisition, after this lost attempt.
+Time next_try(Time now, Errc why, const Config& config, Random& random);
 
 /// All acquisitions that have no answer yet, each with a timer.
 struct Waiters {

@@ -16,7 +16,6 @@ Acquisitions::Acquisitions(Exchange& exchange, Permits& permits, Cleanup& cleanu
       cleanup_(cleanup),
       leases_(leases),
       lines_(exchange, waiters_, permits, cleanup),
-      watches_(exchange, waiters_),
       admission_(exchange.config.acquisitions_out) {}
 
 // --- From the request to an attempt --------------------------------------------------------------
@@ -51,8 +50,7 @@ void Acquisitions::send_queued(Time now) {
 void Acquisitions::begin(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
   if (acquisition.permit) permits_.begin(acquisition);
-  if (acquisition.line() == nullptr || acquisition.is_brief ||
-      !lines_.others_wait(now, acquisition)) {
+  if (!acquisition.in_line || acquisition.is_brief || !lines_.others_wait(now, acquisition)) {
     return attempt(now, id);
   }
   ++acquisition.attempts;
@@ -67,13 +65,15 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   admission_.attempt_begins();
   acquisition.cause = cause_;
   acquisition.pausing = false;
-  InLine* const in_line = acquisition.line();
-  if (in_line != nullptr) {
+  std::optional<InLine>& in_line = acquisition.in_line;
+  if (in_line) {
     in_line->ready = NodeSet();
     in_line->look_at = never;
   }
   if (acquisition.permit) permits_.choose(now, acquisition);
-  const ClaimId claim_id = exchange_.new_claim(acquisition.key, token_of_attempts(id));
+  // A claim without a given token draws a new one.
+  const std::string token = planted(Mutant::token_reused) ? std::to_string(acquisition.user) : "";
+  const ClaimId claim_id = exchange_.new_claim(acquisition.key, token);
   acquisition.claim = claim_id;
   Claim& claim = exchange_.claims[claim_id];
   claim.phase = Phase::acquiring;
@@ -83,7 +83,7 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   if (acquisition.permit) {
     claim.permit = {acquisition.permit->capacity, acquisition.permit->slot};
   }
-  if (in_line != nullptr) {
+  if (in_line) {
     claim.entry.ordered = true;
     claim.entry.place = in_line->place;
     claim.entry.ticket = planted(Mutant::hand_over_past_others) ? 0 : in_line->ticket;
@@ -102,7 +102,7 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   const NodeSet asked = exchange_.nodes.voters(now);
   if (acquisition.place() != 0) in_line->entered = in_line->entered | asked;
   const bool changes = exchange_.nodes.list_changes() && !planted(Mutant::plain_set_in_a_change);
-  const bool plain = !config.fencing && in_line == nullptr && acquisition.kind() == LockKind::one;
+  const bool plain = !config.fencing && !in_line && acquisition.kind() == LockKind::one;
   const CommandKind command = plain && !changes ? CommandKind::set : CommandKind::acquire;
   exchange_.send_round(claim_id, command, asked);
   claim.traced = acquisition.trace != nullptr;
@@ -150,8 +150,7 @@ void Acquisitions::judge(Time now, ClaimId id, Claim& claim) {
         claim.deadline = valid_until(now, claim.terms.ttl, exchange_.config.drift_factor);
       }
       if (!exchange_.config.fencing) return win(now, id);
-      const Round::Fence fence =
-          claim.round.judge_fence(*exchange_.ballot_of(claim), exchange_.nodes.take_requests());
+      const Round::Fence fence = claim.round.judge_fence(*exchange_.ballot_of(claim));
       claim.fencing.number = fence.number;
       if (fence.decided) return win(now, id);
       for (const int node : fence.to_raise) note(now, claim, TraceKind::raising, node);
@@ -191,9 +190,8 @@ void Acquisitions::win(Time now, ClaimId id) {
     lines_.leave(now, acquisition);  // another permit may be free for the next waiter
   } else if (acquisition.place() != 0) {
     claim.entry.leaves = true;
-    claim.entry.nodes = acquisition.line()->entered;
+    claim.entry.nodes = acquisition.in_line->entered;
   }
-  watches_.judge_wake(acquisition, true);
   forget(waiter);
   claim.waiter = WaiterId();
 }
@@ -216,7 +214,7 @@ void Acquisitions::settle(Time now, ClaimId id) {
   // A brief wait may end before the line answers, so the reason comes from this attempt.
   const bool unclear = reached == Verdict::pending && acquisition->place() == 0;
   if (acquisition->is_brief && unclear) return;
-  if (acquisition->line() != nullptr && !acquisition->is_over) {
+  if (acquisition->in_line && !acquisition->is_over) {
     const bool hopeless = reached == Verdict::lost && why_unreached(tally) == Errc::misconfigured;
     if (!hopeless) return lost_in_line(now, id);
     lines_.leave(now, *acquisition);
@@ -230,20 +228,16 @@ void Acquisitions::settle(Time now, ClaimId id) {
   if (!acquisition->waits || acquisition->last_why == Errc::misconfigured) {
     return refuse(waiter, acquisition->last_why, acquisition->last);
   }
-  pause(now, waiter, claim);
+  pause(now, waiter);
 }
 
 /// Pauses an unordered waiter until its next attempt.
-void Acquisitions::pause(Time now, WaiterId id, const Claim& claim) {
+void Acquisitions::pause(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
   acquisition.pausing = true;
   acquisition.note(now, TraceKind::pausing);
-  watches_.judge_wake(acquisition, false);
-  Time& retry_at = acquisition.unordered()->retry_at;
-  retry_at =
-      next_try(now, acquisition.last_why, claim.frees_at, exchange_.config, exchange_.random);
+  const Time retry_at = next_try(now, acquisition.last_why, exchange_.config, exchange_.random);
   waiters_.timers.set(id.index, std::min(retry_at, acquisition.wait_until));
-  watches_.watch(id);
 }
 
 // --- In the line ---------------------------------------------------------------------------------
@@ -256,19 +250,10 @@ void Acquisitions::lost_in_line(Time now, ClaimId claim_id) {
   acquisition.last = claim.round.tally;
   acquisition.pausing = true;
   if (acquisition.place() == 0) {
-    acquisition.line()->settled = true;
+    acquisition.in_line->settled = true;
     return lines_.enter(now, id);
   }
   if (lines_.lost(now, id, claim.round.tally)) attempt(now, id);
-}
-
-/// Lets an unordered waiter enter the line.
-void Acquisitions::enter_line(Time now, WaiterId id) {
-  Acquisition& acquisition = waiters_[id];
-  watches_.judge_wake(acquisition, false);
-  watches_.drop(id);
-  acquisition.way.emplace<InLine>().not_before = acquisition.began;
-  lines_.enter(now, id);
 }
 
 void Acquisitions::on_places(Time now, int node, const Tag& tag, Vote vote,
@@ -286,8 +271,8 @@ void Acquisitions::on_places(Time now, int node, const Tag& tag, Vote vote,
 void Acquisitions::on_wake(Time now, int node, std::uint64_t place, int slot) {
   if (Acquisition* const acquisition = lines_.at(place)) {
     if (acquisition->permit) acquisition->permit->seen.doubt(node);
-    acquisition->line()->holder = 0;
-    acquisition->line()->polls = false;
+    acquisition->in_line->holder = 0;
+    acquisition->in_line->polls = false;
   }
   cause_ = Cause::message;
   const WaiterId woken = lines_.wake(now, node, place, slot);
@@ -317,7 +302,6 @@ void Acquisitions::forget_node(int node) {
     if (auto& permit = waiters_[id].permit) permit->seen.add_node(node);
   });
   lines_.forget_node(node);
-  watches_.forget_node(node);
 }
 
 void Acquisitions::advance(Time now) {
@@ -341,11 +325,10 @@ void Acquisitions::on_due(Time now, WaiterId id) {
     const ClaimId attempt = acquisition.pausing ? ClaimId() : acquisition.claim;
     return cancel(now, id, acquisition.why_over(exchange_.claims.find(attempt)));
   }
-  if (acquisition.line() != nullptr) {
+  if (acquisition.in_line) {
     if (lines_.on_due(now, id)) attempt(now, id);
     return;
   }
-  if (watches_.turn_has_come(now, acquisition)) return enter_line(now, id);
   if (acquisition.waits) waiters_.timers.set(id.index, acquisition.wait_until);
   attempt(now, id);
 }
@@ -358,7 +341,7 @@ void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
   if (acquisition->place() != 0) {
     if (claim != nullptr && claim->phase == Phase::acquiring) {
       claim->entry.leaves = true;
-      claim->entry.nodes = acquisition->line()->entered;
+      claim->entry.nodes = acquisition->in_line->entered;
     } else {
       lines_.leave(now, *acquisition);
     }
@@ -367,10 +350,6 @@ void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
   refuse(id, why, first ? claim->round.tally : acquisition->last);
   if (claim == nullptr) return;
   claim->waiter = WaiterId();
-  if (planted(Mutant::clean_up_skipped_on_cancel)) {
-    claim->footprint.nodes = NodeSet();
-    claim->held.detached = true;
-  }
   if (claim->phase == Phase::acquiring) {
     if (planted(Mutant::turn_kept)) admission_.attempt_begins();
     give_up(now, claim_id);
@@ -393,7 +372,6 @@ void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
 
 void Acquisitions::forget(WaiterId id) {
   lines_.drop(waiters_[id]);
-  watches_.drop(id);
   waiters_.give_back(id);
 }
 

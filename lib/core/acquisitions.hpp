@@ -12,7 +12,6 @@
 #include "core/leases.hpp"
 #include "core/lines.hpp"
 #include "core/permits.hpp"
-#include "core/watches.hpp"
 
 namespace quorumlock::core {
 
@@ -40,9 +39,6 @@ class Acquisitions {
   /// Notes what the answer to a claim's command reports about fencing tokens, the line and permits.
   void hear(Time now, int node, Claim& claim, const Answer& answer) {
     if (answer.fence > claim.fencing.noted) note_fence(claim, answer.fence);  // most say the same
-    if (answer.due > Duration::zero()) {
-      claim.frees_at = std::min(claim.frees_at, later(now, answer.due));
-    }
     if (claim.entry.ordered || claim.entry.not_woken != 0) hear_in_line(now, node, claim, answer);
     if (claim.permit.capacity != 0) hear_slot(now, node, claim, answer);
     if (answer.vote == Vote::held && claim.phase == Phase::acquiring) {
@@ -68,8 +64,6 @@ class Acquisitions {
 
   void on_places(Time now, int node, const Tag& tag, Vote vote, std::span<const Place> places);
   void on_wake(Time now, int node, std::uint64_t place, int slot);
-  void on_freed(Time now, int node, std::string_view key) { watches_.on_freed(now, node, key); }
-  void on_quorum_back(Time now) { watches_.on_quorum_back(now); }
   /// Forgets what is known of the node with this number, which has left or is a new one.
   /// O(waiters).
   void forget_node(int node);
@@ -102,9 +96,6 @@ class Acquisitions {
 
   /// Does what is due by `now`.
   void advance(Time now);
-  [[nodiscard]] bool may_be_due(Time now) const {
-    return waiters_.timers.may_be_due(now) || now >= lines_.refresh_at();
-  }
   [[nodiscard]] Time deadline() const {
     return std::min(waiters_.timers.next(), lines_.refresh_at());
   }
@@ -118,8 +109,7 @@ class Acquisitions {
   void give_up(Time now, ClaimId id);
   void win(Time now, ClaimId id);
   void lost_in_line(Time now, ClaimId id);
-  void pause(Time now, WaiterId id, const Claim& claim);
-  void enter_line(Time now, WaiterId id);
+  void pause(Time now, WaiterId id);
   void note(Time now, const Claim& claim, TraceKind kind, int node = -1,
             Vote vote = Vote::pending) {
     if (!claim.traced) [[likely]]
@@ -142,7 +132,6 @@ class Acquisitions {
   Leases& leases_;
   Waiters waiters_;
   Lines lines_;
-  Watches watches_;
   Admission admission_;
   FenceMemory fences_seen_;
   Cause cause_ = Cause::look;

@@ -23,9 +23,6 @@ struct Answer {
   std::int64_t node_time = 0;
   /// Every verb: when the command was sent; the node's clock was read between this time and `now`.
   Time asked{};
-  /// Acquire, if refused: how long after the node's answer the refusal may lapse by itself; zero if
-  /// not reported.
-  Duration due{};
   /// Acquire in order, if refused, and release: the greatest ticket in the line.
   std::uint64_t greatest_ticket = 0;
   /// Acquire in order, if granted: the next waiter in the line if it is one of ours, else zero.

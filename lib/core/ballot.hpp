@@ -18,7 +18,7 @@ class Ballot {
  public:
   void begin(std::uint64_t seen) {
     fences_.fill(0);
-    raising_ = raised_ = beyond_ = NodeSet();
+    raising_ = beyond_ = NodeSet();
     met_ = 0;
     target_ = 0;
     greatest_ = seen;
@@ -36,9 +36,9 @@ class Ballot {
   [[nodiscard]] NodeSet standing_for(std::uint64_t fence, NodeSet among) const {
     NodeSet found;
     for (const int node : among) {
-      if (fences_[static_cast<std::size_t>(node)] == fence) found.add(node);
-      if (planted(Mutant::older_acknowledgements_counted) && raised_.contains(node))
-        found.add(node);
+      const std::uint64_t its = fences_[static_cast<std::size_t>(node)];
+      const bool older = planted(Mutant::older_acknowledgements_counted) && its != 0;
+      if (its == fence || (older && fence == target_)) found.add(node);
     }
     return found;
   }
@@ -81,16 +81,12 @@ class Ballot {
   /// Returns how many raises before this one found the counter as high already.
   int met() { return met_++; }
 
-  /// Only for a planted mistake.
-  void acknowledged(int node) { raised_.add(node); }
-
   void ask(NodeSet nodes) { raising_ = raising_ | nodes; }
   void answered(int node) { raising_.remove(node); }
   [[nodiscard]] NodeSet raising() const { return raising_; }
 
  private:
   std::array<std::uint64_t, max_nodes> fences_{};
-  NodeSet raised_;   ///< only for a planted mistake
   NodeSet raising_;  ///< nodes asked to raise that have not answered yet
   NodeSet beyond_;   ///< nodes whose counters are as high as the target: they cannot vote for it
   int met_ = 0;

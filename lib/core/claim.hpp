@@ -117,7 +117,6 @@ struct Claim {
   Terms terms;
   Time deadline{};        ///< valid_until of the acquisition, then of the last renewal that was won
   Time next_try = never;  ///< when to renew next, or to retry a release that was refused
-  Time frees_at = never;  ///< the earliest known expiry of another holder's key
   Held held;
 
   [[nodiscard]] std::string_view key() const { return names.key(); }

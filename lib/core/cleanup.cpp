@@ -51,15 +51,11 @@ void Cleanup::give_up(Time now, ClaimId id) {
     claim.entry.not_woken_reads = claim.terms.reads();
   }
   Footprint& footprint = claim.footprint;
-  if (planted(Mutant::minority_grants_kept) && claim.entry.place != 0 && !claim.entry.leaves &&
-      waiting) {
-    footprint.nodes = NodeSet();
-    return;
-  }
+  if (planted(Mutant::minority_grants_kept) && waiting) footprint.nodes = NodeSet();
+  if (planted(Mutant::clean_up_skipped_on_cancel) && !waiting) footprint.nodes = NodeSet();
   // If no node was asked, there is nothing to delete.
   if (footprint.nodes.empty() && footprint.unanswered == 0) return;
   if (claim.held.detached) return;
-  if (planted(Mutant::resend_without_refresh) && waiting) return;
   // A waiter in the line retries often, usually without any grant. Nodes outside the footprint were
   // never asked, or answered that they set nothing, and each node is asked only once per claim, so
   // no key of ours can appear there: skip them. Every other claim is released everywhere, in case a
@@ -190,7 +186,7 @@ void Cleanup::on_due(Time now, ClaimId id) {
 }
 
 void Cleanup::on_back(int node) {
-  exchange_.claims.for_each_open([&](ClaimId id) {
+  exchange_.claims.for_each([&](ClaimId id) {
     const Claim& claim = exchange_.claims[id];
     if (claim.phase == Phase::releasing && claim.footprint.nodes.contains(node)) {
       exchange_.clean_up(id, NodeSet::only(node));

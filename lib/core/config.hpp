@@ -30,11 +30,6 @@ struct Config {
   } classes = {};
   /// How long an entry in a line lives unless refreshed; it is refreshed three times as often.
   Duration entry_life = std::chrono::seconds(3);
-  /// How long an unordered waiter waits before it enters the line: it would not get the lock
-  /// while others go on waiting there.
-  Duration turn_after = std::chrono::seconds(5);
-  /// How many claims are kept unfolded; beyond that, leases with nothing under way are folded.
-  int unfolded = 1024;
   /// The most renew rounds out at once that no quorum has answered yet. More would queue at the
   /// nodes, ahead of every client's acquires. By Little's law this is enough for 64,000 renewals
   /// a second, which 1,000,000 leases of a minute need, over a round trip of 100 ms.

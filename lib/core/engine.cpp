@@ -26,7 +26,6 @@ void Engine::cancel(Time now, WaiterId waiter, Errc why) {
 
 void Engine::adopt(ClaimId id, UserId user) {
   if (Claim* claim = exchange_.claims.find(id)) claim->held.user = user;
-  rest(id);
 }
 
 bool Engine::extend(Time now, ClaimId id, Duration ttl) {
@@ -110,8 +109,8 @@ Stats Engine::stats(Time now) {
 
 std::pair<std::uint64_t, std::uint64_t> Engine::place_of(WaiterId id) {
   const Acquisition* const acquisition = acquisitions_.waiters().find(id);
-  if (acquisition == nullptr || acquisition->line() == nullptr) return {};
-  const InLine& in_line = *acquisition->line();
+  if (acquisition == nullptr || !acquisition->in_line) return {};
+  const InLine& in_line = *acquisition->in_line;
   return {in_line.place, in_line.settled ? in_line.ticket : 0};
 }
 
@@ -146,15 +145,12 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
     Leases::hear_late(*claim, node, tag, counts);
   }
   // After a win, a late grant belonged to the lease, whose own release has gone out after it.
-  const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->held.detached;
-  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->held.won && !forgotten &&
+  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->held.won &&
       claim->phase == Phase::releasing && nodes.take_releases().contains(node)) {
     exchange_.clean_up(tag.claim, NodeSet::only(node));
   }
   judge(now, tag.claim, *claim);
-  if (claim->footprint.unanswered != 0) return;  // forgetting and folding wait for the last answer
-  cleanup_.forget_if_done(now, tag.claim);
-  rest(tag.claim);
+  if (claim->footprint.unanswered == 0) cleanup_.forget_if_done(now, tag.claim);
 }
 
 /// Sends a command that did nothing once more, in the same round: with its script, if the node did
@@ -194,12 +190,6 @@ void Engine::judge(Time now, ClaimId id, Claim& claim) {
   }
 }
 
-/// Folds a lease with nothing under way, to save memory, if many claims are open.
-void Engine::rest(ClaimId id) {
-  Claims& claims = exchange_.claims;
-  if (claims.open() > static_cast<std::size_t>(exchange_.config.unfolded)) claims.fold(id);
-}
-
 void Engine::on_timeout(Time now, int node, Tag tag) {
   advance(now);
   if (tag.kind == CommandKind::queue) return;  // the next refresh repeats it
@@ -214,13 +204,10 @@ void Engine::on_timeout(Time now, int node, Tag tag) {
 void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   advance(now);
   Nodes& nodes = exchange_.nodes;
-  const int quorum = exchange_.nodes.majority().votes();
   const bool was_away = !nodes.take_releases().contains(node);
-  const bool could_decide = nodes.voters(now).size() >= quorum;
   nodes.on_link(node, state, reason);
   if (state == LinkState::up) acquisitions_.on_connected(now, node);
   if (nodes.take_requests().contains(node)) acquisitions_.refresh_soon(now);
-  if (!could_decide && nodes.voters(now).size() >= quorum) acquisitions_.on_quorum_back(now);
   const bool back = was_away && nodes.take_releases().contains(node);
   if (back && state != LinkState::connecting) cleanup_.on_back(node);
 }
@@ -230,10 +217,7 @@ void Engine::add_node(Time now, int node) {
   exchange_.nodes.add(node);
   exchange_.forget_votes(node);  // an answer of a node that had this number may have come late
   acquisitions_.forget_node(node);
-  exchange_.claims.for_each_folded(
-      [&](ClaimId, NodeSet&, NodeSet& standing) { standing.remove(node); });
-  exchange_.claims.for_each_open(
-      [&](ClaimId id) { exchange_.claims[id].held.standing.remove(node); });
+  exchange_.claims.for_each([&](ClaimId id) { exchange_.claims[id].held.standing.remove(node); });
 }
 
 /// Leases go on to rely on votes of the removed node, which keeps their keys, until the next
@@ -244,8 +228,7 @@ void Engine::remove_node(Time now, int node) {
   exchange_.forget_votes(node);
   acquisitions_.forget_node(node);
   Claims& claims = exchange_.claims;
-  claims.for_each_folded([&](ClaimId, NodeSet& footprint, NodeSet&) { footprint.remove(node); });
-  claims.for_each_open([&](ClaimId id) {
+  claims.for_each([&](ClaimId id) {
     Claim& claim = claims[id];
     claim.footprint.nodes.remove(node);
     claim.entry.nodes.remove(node);
@@ -255,7 +238,7 @@ void Engine::remove_node(Time now, int node) {
 
 void Engine::on_new_list() {
   const Majority says = exchange_.nodes.majority();
-  exchange_.claims.for_each_open(
+  exchange_.claims.for_each(
       [&](ClaimId id) { exchange_.claims[id].round.tally.move_to(says, exchange_.nodes.all()); });
 }
 
@@ -268,11 +251,6 @@ void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const P
 void Engine::on_wake(Time now, int node, std::uint64_t waiter, int slot) {
   advance(now);
   acquisitions_.on_wake(now, node, waiter, slot);
-}
-
-void Engine::on_freed(Time now, int node, std::string_view key) {
-  advance(now);
-  acquisitions_.on_freed(now, node, key);
 }
 
 void Engine::on_listening(Time now) {
@@ -303,11 +281,7 @@ void Engine::read_clock(Time now, int node, Time asked, std::int64_t node_time) 
 void Engine::void_votes(Time now, int node) {
   const int quorum = exchange_.nodes.majority().votes();
   Claims& claims = exchange_.claims;
-  claims.for_each_folded([&](ClaimId id, NodeSet&, NodeSet& standing) {
-    standing.remove(node);
-    if (standing.size() < quorum) leases_.end(now, id, Errc::lost);
-  });
-  claims.for_each_open([&](ClaimId id) {
+  claims.for_each([&](ClaimId id) {
     Claim& claim = claims[id];
     if (claim.phase == Phase::releasing) return;
     claim.held.standing.remove(node);
@@ -359,10 +333,6 @@ void Engine::do_due(Time now) {
     on_claim_due(now, exchange_.claims.at(*due));
   }
   acquisitions_.advance(now);
-}
-
-Time Engine::deadline() const {
-  return std::min(exchange_.timers.next(), acquisitions_.deadline());
 }
 
 }  // namespace quorumlock::core

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -92,8 +93,6 @@ class Engine {
   /// Takes the node's message that this waiter is first in its line, and that the lock, or this
   /// slot of the semaphore, is free.
   void on_wake(Time now, int node, std::uint64_t waiter, int slot = 0);
-  /// Takes the node's message that the lock has been released and that its line is empty.
-  void on_freed(Time now, int node, std::string_view key);
   /// A node has begun to send messages; earlier ones may have been lost.
   void on_listening(Time now);
   /// The node is late and counts as not voting for now; the final answer still follows.
@@ -104,7 +103,7 @@ class Engine {
   /// Does what is due by `now`; the other inputs begin with this.
   void advance(Time now) {
     exchange_.now = now;
-    if (exchange_.timers.may_be_due(now) || acquisitions_.may_be_due(now)) do_due(now);
+    if (deadline() <= now) do_due(now);
   }
 
   // Outputs.
@@ -119,7 +118,9 @@ class Engine {
   }
   [[nodiscard]] bool has_outputs() const { return exchange_.has_outputs(); }
   /// The latest time for the next call of advance(); `never` if no time matters.
-  [[nodiscard]] Time deadline() const;
+  [[nodiscard]] Time deadline() const {
+    return std::min(exchange_.timers.next(), acquisitions_.deadline());
+  }
 
   /// Returns null once the claim is forgotten. The pointer is valid until the next input.
   const Claim* claim(ClaimId id) { return exchange_.claims.find(id); }
@@ -158,7 +159,6 @@ class Engine {
   void read_clock(Time now, int node, Time asked, std::int64_t node_time);
   void void_votes(Time now, int node);
   void void_all_votes(Time now);
-  void rest(ClaimId id);
 
   Exchange exchange_;
   Permits permits_;

@@ -5,11 +5,7 @@
 namespace quorumlock::core {
 
 Exchange::Exchange(const Config& its_config, Random& its_random)
-    : config(its_config),
-      random(its_random),
-      nodes(config),
-      claims(nodes.all()),
-      tokens_(config.label, random) {
+    : config(its_config), random(its_random), nodes(config), tokens_(config.label, random) {
   if (config.classes.prefixes.empty()) return;
   for (const std::string& prefix : config.classes.prefixes) stats.classes.push_back({prefix});
   stats.classes.emplace_back();  // the other resources
@@ -48,9 +44,6 @@ void Exchange::send_round(ClaimId id, CommandKind kind, NodeSet to) {
     const Vote why = nodes.why_not_asked(node);
     claim.round.tally.record(node, why);
     note_vote(node, why);
-  }
-  if (planted(Mutant::quorum_over_connected) && !to.empty()) {
-    claim.round.tally.count_over(to);
   }
   send(id, Tag{id, claim.round.number(), kind}, to);
 }

@@ -56,7 +56,7 @@ void Lines::enter(Time now, WaiterId id) {
     exchange_.output(Listen{exchange_.process});
   }
   Acquisition& acquisition = waiters_[id];
-  InLine& in_line = *acquisition.line();
+  InLine& in_line = *acquisition.in_line;
   acquisition.pausing = true;
   in_line.place = ++last_place_;
   places_.emplace(in_line.place, id);
@@ -65,7 +65,6 @@ void Lines::enter(Time now, WaiterId id) {
     seen = std::max({seen, line_of(key).greatest, waited_for_.number_of(key)});
   });
   in_line.ticket = std::max(exchange_.nodes.ticket_clock(now), std::min(seen, last_ticket) + 1);
-  if (planted(Mutant::re_entry_with_a_smaller_ticket)) in_line.ticket = in_line.place;
   each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
     Line& line = line_of(key);
     line.greatest = std::max(line.greatest, in_line.ticket);
@@ -118,14 +117,12 @@ void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
   std::erase_if(entries.waiters, [&](WaiterId waiter) { return waiters_.find(waiter) == nullptr; });
   for (std::size_t i = 0; i < entries.waiters.size(); i += waiters_[entries.waiters[i]].keys()) {
     Acquisition& acquisition = waiters_[entries.waiters[i]];
-    InLine& in_line = *acquisition.line();
+    InLine& in_line = *acquisition.in_line;
     in_line.entered = in_line.entered | to;
     each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
-      const bool other =
-          planted(Mutant::ticket_for_each_line) && key.data() != acquisition.key.data();
-      sending.entries.push_back({key, in_line.place,
-                                 other ? last_ticket - in_line.ticket : in_line.ticket,
-                                 acquisition.terms.reads()});
+      const bool first = !planted(Mutant::ticket_for_each_line) || key == acquisition.key;
+      const std::uint64_t ticket = first ? in_line.ticket : last_ticket - in_line.ticket;
+      sending.entries.push_back({key, in_line.place, ticket, acquisition.terms.reads()});
     });
   }
   if (sending.entries.empty()) {
@@ -161,7 +158,7 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
   }
   if (places.empty()) return false;
   acquisition->rival.note(now, node, place.holder, never);
-  InLine& in_line = *acquisition->line();
+  InLine& in_line = *acquisition->in_line;
   if (!in_line.heard.contains(node) || (is_next && !in_line.ready.contains(node))) {
     const std::uint64_t before = place.before == 0 ? 0 : place.before < 3 ? 1 : 2;
     const Vote seen = place.free ? Vote::absent : Vote::held;
@@ -198,7 +195,7 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
 /// than it has to, so that newcomers stay after it.
 void Lines::settle_ticket(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
-  InLine& in_line = *acquisition.line();
+  InLine& in_line = *acquisition.in_line;
   in_line.settled = true;
   // Earlier waiters of this process may have got greater tickets in the meantime.
   std::uint64_t others = in_line.greatest;
@@ -238,7 +235,7 @@ WaiterId Lines::wake(Time now, int node, std::uint64_t place, int slot) {
   if (found == places_.end()) return {};
   const WaiterId id = found->second;
   Acquisition& acquisition = waiters_[id];
-  acquisition.line()->ready.add(node);
+  acquisition.in_line->ready.add(node);
   acquisition.note(now, TraceKind::woken, 0, node, Vote::absent);
   if (acquisition.permit) acquisition.permit->seen.learn_free(node, slot);
   return may_try(now, id) ? id : WaiterId();
@@ -246,12 +243,12 @@ WaiterId Lines::wake(Time now, int node, std::uint64_t place, int slot) {
 
 WaiterId Lines::hear(Time now, int node, const Claim& claim, const Answer& answer) {
   if (answer.next_waiter != 0) {
-    if (Acquisition* const next = at(answer.next_waiter)) next->line()->next.add(node);
+    if (Acquisition* const next = at(answer.next_waiter)) next->in_line->next.add(node);
   }
   if (answer.greatest_ticket != 0) {
     Acquisition* const acquisition = waiters_.find(claim.waiter);
-    if (acquisition != nullptr && acquisition->line() != nullptr) {
-      InLine& in_line = *acquisition->line();
+    if (acquisition != nullptr && acquisition->in_line) {
+      InLine& in_line = *acquisition->in_line;
       in_line.greatest = std::max(in_line.greatest, answer.greatest_ticket);
     }
   }
@@ -263,7 +260,7 @@ WaiterId Lines::hear(Time now, int node, const Claim& claim, const Answer& answe
 /// free. After the first report alone, the try would reach nodes that have not run the release yet.
 bool Lines::may_try(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
-  const InLine& in_line = *acquisition.line();
+  const InLine& in_line = *acquisition.in_line;
   if (!acquisition.pausing || !in_line.settled || in_line.place == 0) return false;
   const NodeSet ready = in_line.ready & exchange_.nodes.voters(now);
   if (ready.size() < exchange_.nodes.majority().votes()) return false;
@@ -280,7 +277,7 @@ bool Lines::may_try(Time now, WaiterId id) {
 
 bool Lines::lost(Time now, WaiterId id, const Tally& tally) {
   Acquisition& acquisition = waiters_[id];
-  InLine& in_line = *acquisition.line();
+  InLine& in_line = *acquisition.in_line;
   // For several locks each release leads to a try; a try that no node granted is not counted.
   const bool in_vain = acquisition.others != nullptr && tally.granted_by().empty();
   if (!in_vain && ++in_line.tries >= tries_at_once) {
@@ -295,7 +292,7 @@ bool Lines::lost(Time now, WaiterId id, const Tally& tally) {
 
 void Lines::schedule(WaiterId id) {
   const Acquisition& acquisition = waiters_[id];
-  const InLine& in_line = *acquisition.line();
+  const InLine& in_line = *acquisition.in_line;
   Time due = acquisition.wait_until;
   if (acquisition.pausing) {
     due = std::min(due, in_line.look_at);
@@ -308,7 +305,7 @@ void Lines::schedule(WaiterId id) {
 
 bool Lines::on_due(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
-  InLine& in_line = *acquisition.line();
+  InLine& in_line = *acquisition.in_line;
   if (!acquisition.pausing) {
     waiters_.timers.set(id.index, acquisition.wait_until);
     return false;
@@ -330,7 +327,7 @@ void Lines::refresh(Time now) {
     for (const auto& [ticket, waiter] : line.waiters) {
       Acquisition& one = waiters_[waiter];
       if (one.others != nullptr && one.key != key) continue;
-      bool& owed = one.line()->refresh_owed;
+      bool& owed = one.in_line->refresh_owed;
       const bool postponed = !one.pausing && !owed;
       owed = postponed;
       if (!postponed) all.push_back(waiter);
@@ -342,7 +339,7 @@ void Lines::refresh(Time now) {
 
 void Lines::forget_node(int node) {
   for (const auto& [place, id] : places_) {
-    InLine& in_line = *waiters_[id].line();
+    InLine& in_line = *waiters_[id].in_line;
     for (NodeSet* const nodes : {&in_line.entered, &in_line.heard, &in_line.ready, &in_line.next}) {
       nodes->remove(node);
     }
@@ -350,8 +347,8 @@ void Lines::forget_node(int node) {
 }
 
 void Lines::leave(Time now, const Acquisition& acquisition) {
-  const InLine* const in_line = acquisition.line();
-  if (in_line == nullptr || in_line->entered.empty()) return;
+  const std::optional<InLine>& in_line = acquisition.in_line;
+  if (!in_line || in_line->entered.empty()) return;
   const ClaimId id = exchange_.new_claim(acquisition.key, {});
   Claim& claim = exchange_.claims[id];
   claim.others = acquisition.others;
@@ -366,7 +363,7 @@ void Lines::leave(Time now, const Acquisition& acquisition) {
 
 void Lines::drop(Acquisition& acquisition) {
   if (acquisition.place() == 0) return;
-  InLine& in_line = *acquisition.line();
+  InLine& in_line = *acquisition.in_line;
   places_.erase(in_line.place);
   each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
     const auto line = lines_.find(key);
@@ -384,7 +381,7 @@ WaiterId Lines::heir_of(Time now, const Claim& claim) {
   if (line == lines_.end()) return {};
   const WaiterId id = line->second.waiters.begin()->second;
   const Acquisition& acquisition = waiters_[id];
-  const InLine& in_line = *acquisition.line();
+  const InLine& in_line = *acquisition.in_line;
   if (!acquisition.pausing || !in_line.settled || now < in_line.not_before) return {};
   // Only the nodes know whether the other ones of several locks are free.
   if (acquisition.others != nullptr) return {};

@@ -15,7 +15,6 @@ enum class Mutant {
   token_reused,
   quorum_over_connected,
   clean_up_skipped_on_cancel,
-  resend_without_refresh,
   // Renewal.
   renewal_counted_from_its_end,
   renewal_after_the_old_end,
@@ -27,17 +26,9 @@ enum class Mutant {
   quarantine_by_a_fast_clock,
   candidate_without_nonce,
   absent_taken_as_new,
-  repair_before_quarantine,
   no_repair,
   replant_without_enrolment,
   confirm_without_enrolment,
-  // Disks that are trusted.
-  promotion_not_looked_at,
-  anothers_record_adopted,
-  made_a_replica_by_mistake,
-  copy_of_its_own,
-  replicas_not_looked_at,
-  notes_not_looked_at,
   // Fencing.
   greatest_without_a_raise,
   older_acknowledgements_counted,
@@ -48,8 +39,6 @@ enum class Mutant {
   hand_over_past_others,
   // Several locks at once.
   ticket_for_each_line,
-  // Waiting in no order.
-  no_turn,
   // How many acquisitions are sent at once.
   turn_kept,
   // Planted in the text of the scripts (tests/sim/script_mutants.cpp).
@@ -82,7 +71,6 @@ enum class Mutant {
   mark_not_left,
   mark_not_left_of_sets,
   mark_not_looked_at,
-  mark_lost_by_downgrade,
   // A client whose own clock stood still.
   nodes_blamed,
   judged_once,
@@ -103,7 +91,6 @@ enum class Mutant {
   one_voucher_is_enough,
   blank_nodes_vouch,
   vouchers_by_own_list,
-  old_list_vouches,
   least_advanced_voucher,
   identity_by_elimination,
   no_epoch,

@@ -83,12 +83,10 @@ struct SendEntries {
   Duration life;
   std::string_view label = {};  ///< the label in our owner tokens; empty: none
 };
-/// Nodes will publish messages: listen to those for this process (on_wake), for as long as the
-/// engine lives, or to those about this lock's release (on_freed), until `on` is false.
+/// Nodes will publish messages for this process: listen to them (on_wake) for as long as the engine
+/// lives.
 struct Listen {
-  std::string process;  ///< empty: messages about a lock
-  std::string key = {};
-  bool on = true;
+  std::string process;
 };
 /// An acquisition is won. Adopt the claim (Engine::adopt) and give the user a lease.
 struct Acquired {

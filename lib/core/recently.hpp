@@ -44,27 +44,4 @@ class Recently {
   std::array<Entry, room> entries_{};
 };
 
-/// How many clients compete for a resource, estimated from how often waiters woken by its release
-/// found it taken again. A hint as well: resources may share an entry.
-class Crowds {
- public:
-  /// A waiter should heed one message of this many: 1, 2, 4, ... 1024.
-  [[nodiscard]] int one_in(std::string_view key) const { return 1 << misses_[index_of(key)]; }
-  void missed(std::string_view key) {
-    std::uint8_t& misses = misses_[index_of(key)];
-    if (misses < 10) ++misses;
-  }
-  void won(std::string_view key) {
-    std::uint8_t& misses = misses_[index_of(key)];
-    if (misses > 0) --misses;
-  }
-
- private:
-  static std::size_t index_of(std::string_view key) {
-    return std::hash<std::string_view>{}(key) % room;
-  }
-  static constexpr std::size_t room = 256;
-  std::array<std::uint8_t, room> misses_{};
-};
-
 }  // namespace quorumlock::core

@@ -29,9 +29,6 @@ bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& rando
     ballot->saw(answer.fence);
     if (granted) ballot->vote(node, answer.fence);
     if (raise) ballot->answered(node);
-    if (planted(Mutant::older_acknowledgements_counted) && granted && raise) {
-      ballot->acknowledged(node);
-    }
   }
   if (raise) {
     // A counter that is as high already is not a vote for this number, and none against the lock
@@ -61,7 +58,7 @@ bool Round::late(int node, CommandKind kind, Ballot* ballot) {
   return true;
 }
 
-Round::Fence Round::judge_fence(Ballot& ballot, NodeSet takes_requests) const {
+Round::Fence Round::judge_fence(Ballot& ballot) const {
   const NodeSet granted = tally.granted_by();
   const int quorum = tally.needed();
   const std::uint64_t wanted = ballot.target() != 0 ? ballot.target() : ballot.most_common(granted);
@@ -70,9 +67,7 @@ Round::Fence Round::judge_fence(Ballot& ballot, NodeSet takes_requests) const {
   const NodeSet idle = granted - ballot.raising();
   if (planted(Mutant::silent_node_waited_for) && idle != granted) return {false, wanted, {}};
   if (ballot.target() == 0 || idle.size() >= quorum) ballot.raise_target();
-  // A planted mistake asks all nodes; the scripts as they are would make that harmless.
-  const bool of_all = planted(Mutant::raise_acknowledged_when_greater);
-  const NodeSet to_raise = ballot.to_ask(of_all ? takes_requests : granted);
+  const NodeSet to_raise = ballot.to_ask(granted);
   ballot.ask(to_raise);
   return {false, ballot.target(), to_raise};
 }

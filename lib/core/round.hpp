@@ -32,11 +32,6 @@ class Round {
 
   /// Begins the next round: from now on only answers to its own commands count.
   void open(Time now, Duration ttl, NodeSet nodes, Majority by);
-  /// Continues after the round of this number, with no vote.
-  void resume(std::uint16_t number, NodeSet nodes) {
-    number_ = number;
-    tally.begin(nodes);
-  }
   /// Returns true if the round was open, that is, had no verdict yet.
   bool close() { return std::exchange(open_, false); }
   [[nodiscard]] bool is_open() const { return open_; }
@@ -55,7 +50,7 @@ class Round {
   /// as soon as a quorum of nodes has answered every command and does not agree: a silent node is
   /// never waited for while a quorum of the others can decide. A counter is raised only if the
   /// node's key is ours, so the deadline is that of the locks.
-  [[nodiscard]] Fence judge_fence(Ballot& ballot, NodeSet takes_requests) const;
+  [[nodiscard]] Fence judge_fence(Ballot& ballot) const;
   /// Until when to wait for the remaining nodes although a quorum has answered, because their
   /// answers may decide better. Three times as long as the quorum took, at least 5 ms.
   [[nodiscard]] Time patient_until(Time now) const;

@@ -41,9 +41,7 @@ void note_win(Stats& stats, ClassStats* its_class, Time now, const Claim& claim,
   if (!acquisition.waits || acquisition.attempts == 1) return;
   add_to(stats.waits, now - acquisition.began);
   if (its_class != nullptr) add_to(its_class->waits, now - acquisition.began);
-  const Unordered* const unordered = acquisition.unordered();
-  const bool woken = unordered != nullptr && unordered->woken;
-  switch (woken ? Cause::message : acquisition.cause) {
+  switch (acquisition.cause) {
     case Cause::hand_over: ++stats.won_after.hand_over; break;
     case Cause::message: ++stats.won_after.message; break;
     case Cause::look: ++stats.won_after.look; break;
@@ -54,9 +52,7 @@ void note_refusal(Stats& stats, ClassStats* its_class, Time now, const Acquisiti
                   Errc why) {
   count_refusal(stats.refused, why);
   if (its_class != nullptr) count_refusal(its_class->refused, why);
-  const Unordered* const unordered = acquisition.unordered();
-  const bool watches = unordered != nullptr && unordered->watches;
-  const bool waited = acquisition.attempts != 1 || acquisition.place() != 0 || watches;
+  const bool waited = acquisition.attempts != 1 || acquisition.place() != 0 || acquisition.pausing;
   if (!acquisition.waits || !waited) return;
   add_to(stats.waits, now - acquisition.began);
   if (its_class != nullptr) add_to(its_class->waits, now - acquisition.began);

@@ -83,31 +83,19 @@ class Tally {
 
   /// The nodes of the list when the round began.
   [[nodiscard]] NodeSet nodes() const { return nodes_; }
-#ifdef QUORUMLOCK_MUTANTS
-  void count_over(NodeSet nodes) {
-    nodes_ = nodes;
-    by_ = {0, quorum_of(nodes.size())};
-  }
-#else
-  void count_over(NodeSet) {}
-#endif
-  [[nodiscard]] Vote vote(int node) const {
-    return votes_[static_cast<std::size_t>(node)];
-  }
-  [[nodiscard]] NodeSet granted_by() const {
-    return granted_;
-  }
-  [[nodiscard]] NodeSet pending() const {
-    return pending_;
-  }
+  [[nodiscard]] Vote vote(int node) const { return votes_[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] NodeSet granted_by() const { return granted_; }
+  [[nodiscard]] NodeSet pending() const { return pending_; }
 
  private:
   [[nodiscard]] Verdict judge(NodeSet yes) const {
-    return verdict(by_.votes(), yes.size(), pending_.size());
+    const bool of_these = planted(Mutant::quorum_over_connected) && !answered_.empty();
+    const int needed = of_these ? quorum_of((answered_ | pending_).size()) : by_.votes();
+    return verdict(needed, yes.size(), pending_.size());
   }
   /// Counts the vote of a node that says something else of its list than the nodes before it.
   Vote of_another_list(Majority says) {
-    if (says == Majority() || planted(Mutant::quorum_over_connected)) return Vote::granted;
+    if (says == Majority()) return Vote::granted;
     if (says.list() < by_.list()) return Vote::nodes_differ;
     if (says.list() > by_.list()) {
       for (const int node : NodeSet(granted_)) record(node, Vote::nodes_differ);

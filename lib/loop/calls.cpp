@@ -207,10 +207,7 @@ void Calls::drop(LeaseState& lease) {
 }
 
 void Calls::thread_ended(const std::string& resource, std::string_view token) {
-  std::string sentence = "a thread has ended while it held \"" + resource +
-                         "\", which is released: unlock it on the thread that has locked it";
-  if (const auto& log = cluster_.options.log) log(sentence);
-  events_.thread_ended(Clock::now(), resource, token, std::move(sentence));
+  events_.thread_ended(Clock::now(), resource, token);
 }
 
 void Calls::let_go(LeaseState& lease) {

@@ -27,13 +27,11 @@ std::vector<redis::Link::Config> link_configs(const Cluster& cluster) {
                      options.connect_timeout,
                      {.max_ttl = options.max_ttl,
                       .drift_factor = options.drift_factor,
-                      .policy = options.quarantine,
                       .fencing_memory = options.fencing_memory,
                       .groups = cluster.mark,
                       .changes_terms = cluster.purpose == Cluster::Purpose::to_enrol,
                       .only_looks = cluster.purpose == Cluster::Purpose::to_look,
                       .node = cluster.members[i]},
-                     options.wake,
                      cluster.purpose == Cluster::Purpose::to_look ? largest_client_list
                                                                   : redis::ReplyReader::max_bytes});
   }
@@ -179,8 +177,8 @@ void Driver::work() {
               inquiries_.carry_out(what);
             } else if constexpr (requires { sockets_.carry_out(what); }) {
               sockets_.carry_out(what);
-            } else if constexpr (!std::is_same_v<decltype(what), const Session::NodeChanged&>) {
-              carry_out(what);  // a NodeChanged is an event, and nothing else
+            } else if constexpr (!is_only_an_event<std::remove_cvref_t<decltype(what)>>) {
+              carry_out(what);
             }
           },
           *output);
@@ -189,7 +187,7 @@ void Driver::work() {
     } else if (!later_.empty()) {
       later_.run();
     } else if (events_.has_any()) {
-      events_.deliver();
+      events_.deliver(now);
     } else {
       break;
     }
@@ -206,10 +204,6 @@ void Driver::keep_alive() {
 }
 
 // The session's outputs.
-
-void Driver::carry_out(const Session::Note& note) {
-  if (const auto& log = cluster().options.log) log(note.sentence);
-}
 
 void Driver::carry_out(const Session::ListChanged& changed) {
   sockets_.follow(changed);
@@ -259,7 +253,7 @@ void Driver::finish_closing() {
     task->run(*this);
   });
   work();
-  events_.end();
+  events_.end(Clock::now());
   open_.when_none([this] { runtime_.loop_ended(std::move(ending_.handlers)); });
   watchers_.timer.close();
   watchers_.inbox.close();

@@ -48,9 +48,7 @@ class Driver {
   /// Moves to the nodes of this cluster as soon as they accept that list: see Members::set_nodes().
   void set_nodes(const Cluster& next);
   [[nodiscard]] const redis::Link& link(int node) const { return session_.link(node); }
-  [[nodiscard]] const WrongClocks::Jump& jump(int node) const {
-    return session_.wrong_clocks().jump(node);
-  }
+  [[nodiscard]] const core::ClockJumped& jump(int node) const { return session_.clock_jump(node); }
   [[nodiscard]] const Repair& repair() const { return session_.repair(); }
   /// Takes a reading of the node's clock by an inquiry, in us since 1970.
   void saw_clock(int node, core::Time asked, core::Time now, std::int64_t node_time);
@@ -82,7 +80,6 @@ class Driver {
 
   void work();
 
-  void carry_out(const Session::Note& note);
   void carry_out(const Session::ListChanged& changed);
   void keep_stats();
   void keep_alive();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdio>
 #include <exception>
 #include <utility>
 
@@ -34,6 +36,13 @@ std::string in_ms(core::Duration span) {
   return to_text(std::chrono::floor<std::chrono::milliseconds>(span));
 }
 
+/// A duration as text, such as "0.250000 s".
+std::string in_seconds(core::Duration size) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6f s", std::abs(std::chrono::duration<double>(size).count()));
+  return text;
+}
+
 }  // namespace
 
 EventKind kind_of(core::LinkState state, Vote reason) {
@@ -54,11 +63,13 @@ EventLevel level_of(EventKind kind) {
   switch (kind) {
     case EventKind::lease_acquired:
     case EventKind::lease_released:
-    case EventKind::node_up: return EventLevel::info;
+    case EventKind::node_up:
+    case EventKind::list_changed: return EventLevel::info;
     case EventKind::lease_lost:
     case EventKind::node_refused:
     case EventKind::node_clock_jumped:
-    case EventKind::own_clock_stood: return EventLevel::error;
+    case EventKind::own_clock_stood:
+    case EventKind::callback_failed: return EventLevel::error;
     default: return EventLevel::warning;
   }
 }
@@ -76,7 +87,7 @@ Events::Events(const Options& options, Session& session, const NodeList& nodes,
       session_(session),
       nodes_(nodes),
       wall_(wall),
-      wanted_(static_cast<bool>(options.on_event)) {}
+      wanted_(options.on_event || options.log) {}
 
 void Events::make(core::Time now, const Session::Output& output) {
   std::visit(
@@ -87,7 +98,7 @@ void Events::make(core::Time now, const Session::Output& output) {
 }
 
 void Events::on(core::Time now, const core::Acquired& acquired) {
-  if (limit_.leaves_out(EventKind::lease_acquired)) return;
+  if (!makes_everyday(EventKind::lease_acquired)) return;
   const auto& acquisition = object_of<const AcquireCall>(acquired.user);
   const core::Claim& claim = *session_.engine().claim(acquired.claim);
   const core::Tally& tally = claim.round.tally;
@@ -134,6 +145,7 @@ void Events::on(core::Time now, const core::Ended& ended) {
   const LeaseState& lease = object_of<const LeaseState>(ended.user);
   switch (ended.why) {
     case Errc::closed:
+      if (!makes_everyday(EventKind::lease_released)) return;
       return add_lease(now, EventKind::lease_released, lease, "the coordinator was closed");
     case Errc::expired:
       return add_lease(now, EventKind::lease_expired, lease,
@@ -163,30 +175,50 @@ void Events::on(core::Time now, const Session::NodeChanged& changed) {
   const EventKind kind = kind_of(changed.state, changed.reason);
   std::string reason = kind == EventKind::node_up ? "it votes" : session_.trouble(now, node);
   if (reason.empty()) reason = describe(changed.reason);
-  add(now, node,
-      {.kind = kind, .node = session_.link(node).endpoint().name(), .reason = std::move(reason)});
+  const int failures = session_.link(node).attempts().failures();
+  if (changed.state == core::LinkState::down && failures > 1) {
+    reason += " (" + std::to_string(failures) + " attempts so far)";
+  }
+  add(now, node, {.kind = kind, .node = name_of(node), .reason = std::move(reason)});
 }
 
-void Events::on(core::Time now, const Session::Note& note) {
-  if (!note.event) return;
-  Event event{.kind = *note.event, .reason = note.sentence};
-  if (note.node >= 0) event.node = session_.link(note.node).endpoint().name();
-  add(now, note.node >= 0 ? note.node : EventLimit::no_node, std::move(event));
+void Events::on(core::Time now, const Session::News& news) {
+  const bool of_a_node = news.node >= 0;
+  add(now, of_a_node ? news.node : EventLimit::no_node,
+      {.kind = news.kind, .node = of_a_node ? name_of(news.node) : "", .reason = news.reason});
+}
+
+void Events::on(core::Time now, const core::ClockJumped& jumped) {
+  const bool ahead = jumped.size > core::Duration::zero();
+  add(now, jumped.node,
+      {.kind = EventKind::node_clock_jumped,
+       .node = name_of(jumped.node),
+       .reason = "it is " + in_seconds(jumped.size) + (ahead ? " ahead of" : " behind") +
+                 " what drift_factor allows since it was last looked at; its votes do not count "
+                 "for max_ttl"});
+}
+
+void Events::on(core::Time now, const core::ClockStood& stood) {
+  add(now, EventLimit::no_node,
+      {.kind = EventKind::own_clock_stood,
+       .reason = "this process's own clock stood still for " + in_seconds(stood.size) +
+                 " or more: " + std::to_string(stood.ahead.size()) +
+                 " nodes are ahead of it at once; all leases have ended, and no node is mistrusted "
+                 "for it"});
 }
 
 void Events::released(core::Time now, const LeaseState& lease) {
-  if (!wanted_ || limit_.leaves_out(EventKind::lease_released)) return;
+  if (!wanted_ || !makes_everyday(EventKind::lease_released)) return;
   add_lease(now, EventKind::lease_released, lease, "its holder released it");
 }
 
-void Events::thread_ended(core::Time now, std::string resource, std::string_view token,
-                          std::string sentence) {
+void Events::thread_ended(core::Time now, std::string resource, std::string_view token) {
   if (!wanted_) return;
   add(now, EventLimit::no_node,
       {.kind = EventKind::thread_ended_with_lock,
        .resource = std::move(resource),
        .holder = core::describe_holder(token),
-       .reason = std::move(sentence)});
+       .reason = "it is released: unlock it on the thread that has locked it"});
 }
 
 void Events::add_lease(core::Time now, EventKind kind, const LeaseState& lease,
@@ -205,6 +237,10 @@ void Events::add(core::Time now, int node, Event event) {
   if (limit_.admits(now, node, event)) ready_.push_back(std::move(event));
 }
 
+std::string Events::name_of(int node) const {
+  return session_.link(node).endpoint().name();
+}
+
 std::string Events::votes_of(const core::Tally& tally) const {
   return " (" + nodes_.outcome_of(tally, 0).to_string() + ")";
 }
@@ -213,27 +249,40 @@ void Events::advance(core::Time now) {
   while (std::optional<Event> event = limit_.next(now)) ready_.push_back(std::move(*event));
 }
 
-void Events::deliver() {
+/// Calls a callback of the user's. An exception is an event, unless it is about such an event.
+template <class Call>
+void Events::tell(core::Time now, const char* name, const Event& event, Call&& call) {
+  std::string thrown;
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    thrown = error.what();
+  } catch (...) {
+    thrown = "something that is no std::exception";
+  }
+  if (event.kind == EventKind::callback_failed) return;
+  add(now, EventLimit::no_node,
+      {.kind = EventKind::callback_failed,
+       .reason = std::string(name) + " has thrown at " + std::string(to_string(event.kind)) + ": " +
+                 thrown});
+}
+
+void Events::deliver(core::Time now) {
   for (const Event& event : std::exchange(ready_, {})) {
-    std::string thrown;
-    try {
-      options_.on_event(event);
-      continue;
-    } catch (const std::exception& error) {
-      thrown = error.what();
-    } catch (...) {
-      thrown = "something that is no std::exception";
-    }
-    if (options_.log) {
-      options_.log("on_event has thrown at " + std::string(to_string(event.kind)) + ": " + thrown);
+    if (options_.on_event) tell(now, "on_event", event, [&] { options_.on_event(event); });
+    if (options_.log && !is_everyday(event.kind)) {
+      tell(now, "log", event, [&] { options_.log(to_string(event)); });
     }
   }
 }
 
-void Events::end() {
-  advance(core::never);
-  deliver();
+void Events::end(core::Time now) {
   wanted_ = false;
+  // A callback that fails at one of these events adds another one.
+  do {
+    advance(core::never);
+    deliver(now);
+  } while (has_any() || deadline() != core::never);
 }
 
 }  // namespace quorumlock::detail

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <quorumlock/event.hpp>
@@ -15,9 +16,9 @@
 
 namespace quorumlock::detail {
 
-/// Makes the events for Options::on_event from the session's outputs, and from the few things that
-/// the session does not report. They are kept until deliver(), so that the user's code never runs
-/// inside a call of ours. Without an on_event every function does nothing.
+/// Makes the events for Options::on_event and Options::log from the session's outputs, and from the
+/// few things that the session does not report. They are kept until deliver(), so that the user's
+/// code never runs inside a call of ours. If neither is set, every function does nothing.
 class Events {
  public:
   Events(const Options& options, Session& session, const NodeList& nodes, core::WallClock& wall);
@@ -29,17 +30,16 @@ class Events {
   /// The lease is released in the background, for which the session has no output.
   void released(core::Time now, const LeaseState& lease);
   /// A thread has ended while it held the lock with this owner token.
-  void thread_ended(core::Time now, std::string resource, std::string_view token,
-                    std::string sentence);
+  void thread_ended(core::Time now, std::string resource, std::string_view token);
 
   /// When a kept event is due, see EventLimit.
   [[nodiscard]] core::Time deadline() const { return limit_.deadline(); }
   void advance(core::Time now);
   [[nodiscard]] bool has_any() const { return !ready_.empty(); }
-  /// Calls on_event for each event that may be passed on by now.
-  void deliver();
+  /// Passes on each event that may be passed on by now.
+  void deliver(core::Time now);
   /// Delivers all events, also those that are kept; further ones are ignored.
-  void end();
+  void end(core::Time now);
 
  private:
   void make(core::Time now, const Session::Output& output);
@@ -50,9 +50,16 @@ class Events {
   void on(core::Time now, const core::Ended& ended);
   void on(core::Time now, const core::Released& released);
   void on(core::Time now, const Session::NodeChanged& changed);
-  void on(core::Time now, const Session::Note& note);
+  void on(core::Time now, const Session::News& news);
+  void on(core::Time now, const core::ClockJumped& jumped);
+  void on(core::Time now, const core::ClockStood& stood);
   void add_lease(core::Time now, EventKind kind, const LeaseState& lease, std::string reason);
   void add(core::Time now, int node, Event event);
+  /// Whether to make an event of this kind, which is_everyday().
+  bool makes_everyday(EventKind kind) { return options_.on_event && !limit_.leaves_out(kind); }
+  template <class Call>
+  void tell(core::Time now, const char* name, const Event& event, Call&& call);
+  [[nodiscard]] std::string name_of(int node) const;
   [[nodiscard]] std::string votes_of(const core::Tally& tally) const;
 
   const Options& options_;
@@ -68,6 +75,15 @@ class Events {
 /// counts as.
 EventKind kind_of(core::LinkState state, Vote reason);
 EventLevel level_of(EventKind kind);
+/// Whether events of this kind may be as many as locks: the log does not get them.
+constexpr bool is_everyday(EventKind kind) {
+  return kind == EventKind::lease_acquired || kind == EventKind::lease_released;
+}
+/// Whether such an output of a session is an event and nothing else.
+template <class Output>
+constexpr bool is_only_an_event =
+    std::is_same_v<Output, Session::News> || std::is_same_v<Output, Session::NodeChanged> ||
+    std::is_same_v<Output, core::ClockJumped> || std::is_same_v<Output, core::ClockStood>;
 /// Why a lease was lost, as a clause that does not list the votes.
 std::string_view why_lost(const core::Tally& tally);
 

@@ -31,13 +31,14 @@ struct OpenWire {
 struct CloseWire {
   int wire;
 };
-/// One sentence for the log, and the kind of the event that it is about, if there is one.
-struct LogLine {
-  std::string sentence;
-  std::optional<EventKind> event = std::nullopt;
-  int node = -1;  ///< the event's node; -1: none
+/// Something that an operator should know and that no other output says.
+struct News {
+  EventKind kind;
+  std::string reason;
+  int node = -1;  ///< the node that it is about; -1: none
 };
-/// The engine's view of a link has changed: see redis::Link::Changed.
+/// The engine's view of a link has changed (see redis::Link::Changed), or the node is still down
+/// for a reason that is worth saying (see redis::Link::StillDown).
 struct NodeChanged {
   int node;
   core::LinkState state;

@@ -100,7 +100,7 @@ void Logins::looked(int number, Result<Found> found) {
   if (found && found->valid_for && *found->valid_for <= Duration::zero()) {
     found = Error(Errc::invalid_argument, "has credentials that have ended already");
   }
-  if (!found) return failed(now, node, found.error().what());
+  if (!found) return failed(now, number, node, found.error().what());
   node.trouble.clear();
   node.pause = Duration::zero();
   const bool from_file = !node.endpoint.password_file.empty();
@@ -119,14 +119,15 @@ void Logins::looked(int number, Result<Found> found) {
   for (const int wire : waiting) listener_.on_ready(wire);
 }
 
-void Logins::failed(Time now, Node& node, const std::string& why) {
-  const std::string name = node.endpoint.name();
+void Logins::failed(Time now, int number, Node& node, const std::string& why) {
   node.pause = std::clamp(2 * node.pause, first_pause, longest_pause);
   node.due = now + node.pause;
-  if (std::exchange(node.trouble, why) != why) listener_.on_note(name + " " + why);
+  const bool is_new = std::exchange(node.trouble, why) != why;
   const bool from_file = !node.endpoint.password_file.empty();
   // An old password may be accepted still, unless a file says that it is over.
   const bool usable = !from_file && node.known && now < node.ends;
+  // A wire that cannot log in says why itself.
+  if (is_new && (usable || node.waiting.empty())) listener_.on_note(number, why);
   for (const int wire : std::exchange(node.waiting, {})) {
     if (usable) {
       listener_.on_ready(wire);

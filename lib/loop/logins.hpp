@@ -30,8 +30,8 @@ class Logins {
     virtual void on_ready(int wire) = 0;
     /// There is nothing to log in with; `why` is a clause about the node.
     virtual void on_no_login(int wire, const std::string& why) = 0;
-    /// One sentence for the log.
-    virtual void on_note(const std::string& sentence) = 0;
+    /// Nothing was found, and no wire waits for that. A clause about the node, for an event.
+    virtual void on_note(int node, const std::string& why) = 0;
   };
   using Ask = std::function<Result<Credentials>(std::string_view node)>;
 
@@ -72,7 +72,7 @@ class Logins {
 
   void look(core::Time now, int number, Node& node);
   void looked(int number, Result<Found> found);
-  void failed(core::Time now, Node& node, const std::string& why);
+  void failed(core::Time now, int number, Node& node, const std::string& why);
 
   uv_loop_t* loop_;
   uv::Open& open_;

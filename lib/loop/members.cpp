@@ -48,8 +48,10 @@ void Members::look(Time now) {
 void Members::move_on(Time now) {
   if (!may_move_on() || !session_.take_list(now, next_)) {
     if (!is_reading() && !std::exchange(noted_, true)) {
-      note_ = "to move to " + redis::names_in_words(names_of(next_)) +
-              ", this client waits until the nodes accept that list: quorumlock members announce";
+      news_ = {EventKind::list_awaited,
+               "to move to " + redis::names_in_words(names_of(next_)) +
+                   ", this client waits until the nodes accept that list: quorumlock members "
+                   "announce"};
     }
     return look(now);
   }
@@ -59,7 +61,8 @@ void Members::move_on(Time now) {
     names_[static_cast<std::size_t>(node)].clear();
     told_[static_cast<std::size_t>(node)].reset();
   }
-  note_ = "the nodes are now " + redis::names_in_words(names_of(std::exchange(next_, {})));
+  news_ = {EventKind::list_changed,
+           "the nodes are now " + redis::names_in_words(names_of(std::exchange(next_, {})))};
   look_due_ = core::never;
   const std::uint32_t generation = electorate_.generation();
   last_doubt_ = {};  // a node that got the announcement after it was read is read again at once
@@ -133,7 +136,6 @@ void Members::judge(Time now) {
       continue;
     }
     node.membership = its.enrolled().membership;
-    common.policy = its.enrolled().policy;
     ever_enrolled_ = true;
   }
   const std::vector<redis::Electorate::Judgement>& judged = electorate_.judge(nodes);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/types.hpp"
+#include "loop/links.hpp"
 #include "redis/electorate.hpp"
 #include "redis/link.hpp"
 
@@ -31,9 +33,9 @@ class Members {
   void vouch(core::Time now);
   void advance(core::Time now);
   [[nodiscard]] core::Time deadline() const { return std::min(doubt_due_, look_due_); }
-  /// Whether there is a sentence for the log.
-  [[nodiscard]] bool has_note() const { return !note_.empty(); }
-  std::string take_note() { return std::exchange(note_, {}); }
+  /// Whether there is something to say about the list.
+  [[nodiscard]] bool has_news() const { return news_.has_value(); }
+  News take_news() { return *std::exchange(news_, std::nullopt); }
   [[nodiscard]] const redis::Electorate& electorate() const { return electorate_; }
 
  private:
@@ -62,9 +64,9 @@ class Members {
   /// The list of nodes to move to; empty: none.
   std::vector<redis::Link::Config> next_;
   core::Time look_due_ = core::never;  ///< when to look whether nodes accept next_
-  bool noted_ = false;                 ///< the log has reported that the nodes do not accept next_
+  bool noted_ = false;                 ///< it was news that the nodes do not accept next_
   int refusing_ = 0;                   ///< nodes that refuse the present list or cannot join it
-  std::string note_;
+  std::optional<News> news_;
   bool confirming_ = false;     ///< see confirms_outdated()
   bool ever_enrolled_ = false;  ///< we have seen an enrolled node
   core::Time last_doubt_{};     ///< when nodes were last read again

@@ -26,10 +26,7 @@ void Messages::listen(Time now, const std::string& channel, bool on) {
 }
 
 void Messages::listen(Time now, const core::Listen& listening) {
-  listen(now,
-         listening.process.empty() ? std::string(redis::free_prefix) + listening.key
-                                   : std::string(redis::wake_prefix) + listening.process,
-         listening.on);
+  listen(now, std::string(redis::wake_prefix) + listening.process, true);
 }
 
 void Messages::ping(Time now) {
@@ -75,8 +72,6 @@ std::optional<Messages::Output> Messages::on_event(Time now, int node, Subscribe
     const std::string_view channel = message->channel;
     if (channel.starts_with(redis::wake_prefix)) {
       on_wake(now, node, message->text);
-    } else if (channel.starts_with(redis::free_prefix)) {
-      engine_.on_freed(now, node, channel.substr(redis::free_prefix.size()));
     } else if (channel.starts_with(redis::led_prefix)) {
       return Heard{std::string(channel.substr(redis::led_prefix.size()))};
     }
@@ -86,7 +81,7 @@ std::optional<Messages::Output> Messages::on_event(Time now, int node, Subscribe
       return Heard{listening->channel.substr(redis::led_prefix.size())};
     }
   } else if (auto* note = std::get_if<Subscriber::Note>(&event)) {
-    return LogLine{std::move(note->sentence)};
+    return News{EventKind::node_impaired, std::move(note->why), node};
   } else if (std::holds_alternative<Subscriber::Connect>(event)) {
     return OpenWire{subscriber_of(node)};
   } else if (std::holds_alternative<Subscriber::Disconnect>(event)) {

@@ -17,11 +17,12 @@ class Messages {
   struct Heard {
     std::string key;
   };
-  using Output = std::variant<OpenWire, CloseWire, LogLine, Heard>;
+  using Output = std::variant<OpenWire, CloseWire, News, Heard>;
 
   Messages(Links& links, core::Engine& engine) : links_(links), engine_(engine) {}
 
-  /// Starts or stops listening to messages on this channel, or those that the engine wants.
+  /// Starts or stops listening to messages on this channel, or starts with those that the engine
+  /// wants.
   void listen(core::Time now, const std::string& channel, bool on);
   void listen(core::Time now, const core::Listen& listening);
   /// Checks the connections.

@@ -54,6 +54,7 @@ void Repair::start(Time now) {
       session_.link(job_.target).enrolment().others().admitted;
   if (!admitted) return finish(now, false);
   job_.as = *admitted;
+  if (planted(Mutant::no_repair)) return finish(now, true);
   choose_sources();
   // The node may have waited for its turn: check that we are still its repairer.
   write(now, Step::mark, {}, {});

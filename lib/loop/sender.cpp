@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "redis/verbs/line.hpp"
-#include "redis/verbs/release.hpp"
 #include "redis/words.hpp"
 
 namespace quorumlock::detail {
@@ -20,7 +19,7 @@ Sender::Sender(Links& links, core::Engine& engine, core::WallClock& wall,
       around_{.max_ttl = config.max_ttl, .counter_life = counter_life_} {}
 
 void Sender::send(Time now, const core::Send& send) {
-  const bool waits = redis::Batch::can_be(send) && all_run_scripts(send);
+  const bool waits = redis::Batch::can_be(send);
   // The batch goes out first, since the commands for one lock must stay in order.
   if (holds_batch() && !(waits && batch_.takes(send))) flush(now);
   if (waits) {
@@ -28,15 +27,6 @@ void Sender::send(Time now, const core::Send& send) {
   } else {
     put(now, send);
   }
-}
-
-/// Whether none of these nodes has a server command in place of the script for this release.
-bool Sender::all_run_scripts(const core::Send& send) const {
-  if (send.tag.kind != core::CommandKind::release) return true;
-  for (const int node : send.to) {
-    if (links_.link(node).greeting().deletion() != redis::Deletion::script) return false;
-  }
-  return true;
 }
 
 /// The wall clock's time when the round began. A command that is sent once more, since a node's
@@ -54,18 +44,10 @@ std::int64_t Sender::wall_us(const core::Send& send) {
 
 void Sender::put(Time now, const core::Send& send) {
   const bool tells_time = send.tag.kind == core::CommandKind::acquire && send.fenced;
-  const bool only_deletes = redis::release::only_deletes(send);
   around_.wall_us = tells_time ? wall_us(send) : 0;
-  around_.deletion = redis::Deletion::script;
   bytes_.clear();
+  redis::append_command(bytes_, send, around_);
   for (const int node : send.to) {
-    const redis::Deletion deletion =
-        only_deletes ? links_.link(node).greeting().deletion() : redis::Deletion::script;
-    if (bytes_.empty() || deletion != around_.deletion) {
-      around_.deletion = deletion;
-      bytes_.clear();
-      redis::append_command(bytes_, send, around_);
-    }
     if (send.tag.kind == core::CommandKind::renew) {
       const std::int64_t clock = engine_.clock_of(now, node, send.left);
       put_renewal(now, node, send.tag, clock == 0 ? 0 : clock + send.left / 1us);

@@ -54,7 +54,6 @@ class Sender {
   void put(core::Time now, const core::Send& send);
   void put(core::Time now, int node, const core::Tag& tag);
   void put_renewal(core::Time now, int node, const core::Tag& tag, std::int64_t node_time_us);
-  [[nodiscard]] bool all_run_scripts(const core::Send& send) const;
   void begin_to_hand_on(int node, const core::Tag& tag, bool late);
 
   /// A batch that was sent.

@@ -26,7 +26,6 @@ Session::Session(Config config, core::Random& random, core::WallClock& wall)
       sender_(links_, engine_, wall, config.engine),
       messages_(links_, engine_),
       repair_(*this, wall),
-      notes_(*this),
       members_(*this, random) {}
 
 bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
@@ -34,7 +33,7 @@ bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
   const std::optional<Links::Change> change = links_.replace(list);
   if (!change) return false;
   for (const int node : change->come) {
-    wrong_clocks_.forget(node);
+    clock_jumps_[static_cast<std::size_t>(node)] = {};
     links_.subscriber(node).listen_like(now, links_.subscriber(any));
     engine_.add_node(now, node);
     link(node).start(now);
@@ -43,7 +42,6 @@ bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
   }
   for (const int node : change->gone) {
     engine_.remove_node(now, node);
-    notes_.forget(node);
     repair_.forget(now, node);
     link(node).stop(now);
     links_.subscriber(node).stop();
@@ -58,11 +56,6 @@ bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
 }
 
 void Session::start(Time now) {
-  // A client with unsafe_never does not wait for a quarantine, so no other node has to vouch.
-  const bool careless = std::ranges::any_of(nodes(), [this](int node) {
-    return link(node).enrolment().config().policy == Quarantine::unsafe_never;
-  });
-  if (careless) members_.vouch(now);
   members_.judge(now);
   for (const int node : nodes()) {
     link(node).start(now);
@@ -135,8 +128,8 @@ std::optional<Session::Output> Session::next(Time now) {
       sender_.hand_on(now);
     } else if (list_changed_) {
       mine.emplace(*std::exchange(list_changed_, std::nullopt));
-    } else if (members_.has_note()) {
-      mine.emplace(Note{members_.take_note()});
+    } else if (members_.has_news()) {
+      mine.emplace(members_.take_news());
     } else if (!links_.touched_links().empty()) {
       next_of_links(now, mine);
     } else if (!links_.touched_subscribers().empty()) {
@@ -163,10 +156,11 @@ void Session::carry_out(Time now, const core::Output& output, std::optional<Outp
   } else if (const auto* jumped = std::get_if<core::ClockJumped>(&output)) {
     const core::ClockJumped wrong = *jumped;
     if (wrong.size > core::Duration::zero()) sender_.ask_clocks(now, wrong.node);
-    mine.emplace(Note{wrong_clocks_.take(wrong, link(wrong.node).endpoint().name()),
-                      EventKind::node_clock_jumped, wrong.node});
+    clock_jumps_[static_cast<std::size_t>(wrong.node)] = wrong;
+    mine.emplace(wrong);
   } else if (const auto* stood = std::get_if<core::ClockStood>(&output)) {
-    mine.emplace(Note{wrong_clocks_.take(*stood), EventKind::own_clock_stood});
+    for (const int node : stood->trusted) clock_jumps_[static_cast<std::size_t>(node)] = {};
+    mine.emplace(*stood);
   } else {
     std::visit(
         [&mine](const auto& what) {
@@ -217,10 +211,10 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
     on_greeted(now, node);
   } else if (std::holds_alternative<Link::Repair>(event)) {
     repair_.begin(now, node);
-  } else if (const auto* errand = std::get_if<Link::Errand>(&event)) {
-    notes_.begin(now, node, errand->what);
   } else if (auto* note = std::get_if<Link::Note>(&event)) {
-    return Note{std::move(note->sentence)};
+    return News{EventKind::node_impaired, std::move(note->why), node};
+  } else if (std::holds_alternative<Link::StillDown>(event)) {
+    return NodeChanged{node, link(node).state(), link(node).reason()};
   } else if (std::holds_alternative<Link::Connect>(event)) {
     return Connect{node};
   } else if (std::holds_alternative<Link::Disconnect>(event)) {
@@ -233,7 +227,7 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
   switch (answer.tag.kind) {
     case core::CommandKind::query:
       return Answered{node, answer.tag, answer.answer.vote, answer.reply};
-    case core::CommandKind::repair: on_repair(now, node, answer.tag, answer.reply); break;
+    case core::CommandKind::repair: repair_.on_answer(now, answer.tag, answer.reply); break;
     case core::CommandKind::clock:
       if (answer.reply != nullptr) {
         const auto node_time = redis::time_of(*answer.reply);
@@ -256,18 +250,12 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
 
 void Session::on_late(Time now, int node, const core::Tag& tag) {
   if (tag.kind == core::CommandKind::repair) {
-    on_repair(now, node, tag, nullptr);
+    repair_.on_answer(now, tag, nullptr);
   } else if (Sender::is_batch(tag.kind)) {
     sender_.on_late(node, tag);
   } else {
     engine_.on_timeout(now, node, tag);
   }
-}
-
-/// Takes an answer for Repair or for Notes.
-void Session::on_repair(Time now, int node, const core::Tag& tag, const redis::Reply* reply) {
-  if (tag.round >= Notes::first_round) return notes_.on_answer(now, node, tag, reply);
-  repair_.on_answer(now, tag, reply);
 }
 
 /// Bars a server that is connected under another address, too: it would have two votes.

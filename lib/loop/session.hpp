@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <variant>
@@ -9,10 +10,8 @@
 #include "loop/links.hpp"
 #include "loop/members.hpp"
 #include "loop/messages.hpp"
-#include "loop/notes.hpp"
 #include "loop/repair.hpp"
 #include "loop/sender.hpp"
-#include "loop/wrong_clocks.hpp"
 
 namespace quorumlock::detail {
 
@@ -27,7 +26,7 @@ namespace quorumlock::detail {
 ///
 /// It takes each input to the machine that knows about it: Links (the connections and the numbers
 /// of the nodes), Sender (the engine's commands), Messages (the second connections), Members (the
-/// list of nodes), Repair, Notes and WrongClocks.
+/// list of nodes) and Repair.
 class Session {
  public:
   struct Config {
@@ -37,7 +36,7 @@ class Session {
 
   using Connect = OpenWire;
   using Disconnect = CloseWire;
-  using Note = LogLine;
+  using News = detail::News;
   using Heard = Messages::Heard;
   using NodeChanged = detail::NodeChanged;
   /// The answer to a command of CommandKind::query; `reply` is null if there is none, and otherwise
@@ -52,9 +51,10 @@ class Session {
   struct ListChanged {
     std::vector<int> wires;
   };
-  using Output = std::variant<ListChanged, Connect, Disconnect, Answered, Note, Heard, NodeChanged,
-                              core::Acquired, core::Refused, core::Renewed, core::AtRisk,
-                              core::Ended, core::Extended, core::Released>;
+  using Output =
+      std::variant<ListChanged, Connect, Disconnect, Answered, News, Heard, NodeChanged,
+                   core::ClockJumped, core::ClockStood, core::Acquired, core::Refused,
+                   core::Renewed, core::AtRisk, core::Ended, core::Extended, core::Released>;
 
   Session(Config config, core::Random& random, core::WallClock& wall);
 
@@ -119,7 +119,10 @@ class Session {
     const int node = node_of(wire);
     return (is_link(wire) ? link(node).deadline() : links_.subscriber(node).deadline()) <= now;
   }
-  [[nodiscard]] const WrongClocks& wrong_clocks() const { return wrong_clocks_; }
+  /// By how much this node's clock last exceeded the bound, and until when its votes do not count.
+  [[nodiscard]] const core::ClockJumped& clock_jump(int node) const {
+    return clock_jumps_[static_cast<std::size_t>(node)];
+  }
   [[nodiscard]] const Repair& repair() const { return repair_; }
   [[nodiscard]] const redis::Electorate& electorate() const { return members_.electorate(); }
   /// Engine::Config::fencing_memory in ms.
@@ -130,7 +133,6 @@ class Session {
   std::optional<Output> on_answer(core::Time now, int node, const redis::Link::Answer& answer);
   void on_late(core::Time now, int node, const core::Tag& tag);
   void on_greeted(core::Time now, int node);
-  void on_repair(core::Time now, int node, const core::Tag& tag, const redis::Reply* reply);
   void carry_out(core::Time now, const core::Output& output, std::optional<Output>& mine);
   void next_of_links(core::Time now, std::optional<Output>& mine);
 
@@ -139,8 +141,7 @@ class Session {
   Sender sender_;
   Messages messages_;
   Repair repair_;
-  Notes notes_;
-  WrongClocks wrong_clocks_;
+  std::array<core::ClockJumped, core::max_nodes> clock_jumps_{};
   Members members_;
   std::optional<ListChanged> list_changed_;
   std::vector<core::Place> places_;  ///< the places in the answer being read

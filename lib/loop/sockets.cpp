@@ -8,8 +8,7 @@ namespace quorumlock::detail {
 
 Sockets::Sockets(const Options& options, Session& session, uv_loop_t* loop, uv::Open& open,
                  std::function<void()> on_input)
-    : options_(options),
-      session_(session),
+    : session_(session),
       loop_(loop),
       open_(open),
       on_input_(std::move(on_input)),
@@ -76,8 +75,9 @@ void Sockets::on_no_login(int wire, const std::string& why) {
   on_events(wire);
 }
 
-void Sockets::on_note(const std::string& sentence) {
-  if (options_.log) options_.log(sentence);
+void Sockets::on_note(int node, const std::string& why) {
+  session_.link(node).note(why);
+  on_events(node);
 }
 
 // The socket of one wire.

@@ -18,8 +18,7 @@ namespace quorumlock::detail {
 /// The sockets of a session's wires, and what they log in with.
 class Sockets final : Logins::Listener {
  public:
-  /// `on_input` is called whenever a wire may have events. `options` and `session` outlive this
-  /// object.
+  /// `on_input` is called whenever a wire may have events. `session` outlives this object.
   Sockets(const Options& options, Session& session, uv_loop_t* loop, uv::Open& open,
           std::function<void()> on_input);
 
@@ -80,9 +79,8 @@ class Sockets final : Logins::Listener {
   void on_login(int node, const redis::Login& login) override;
   void on_ready(int wire) override;
   void on_no_login(int wire, const std::string& why) override;
-  void on_note(const std::string& sentence) override;
+  void on_note(int node, const std::string& why) override;
 
-  const Options& options_;
   Session& session_;
   uv_loop_t* loop_;
   uv::Open& open_;

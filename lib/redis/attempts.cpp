@@ -1,7 +1,6 @@
 #include "redis/attempts.hpp"
 
 #include <chrono>
-#include <utility>
 
 #include "redis/back_off.hpp"
 
@@ -11,9 +10,9 @@ using core::Time;
 
 namespace {
 
-/// The time between two log lines about the same failure to connect. Attempts at a node that is
-/// down fail about 1.5 times a second, mostly for the same reason.
-constexpr core::Duration between_notes = std::chrono::minutes(1);
+/// The time after which the same failure to connect is news again. Attempts at a node that is down
+/// fail about 1.5 times a second, mostly for the same reason.
+constexpr core::Duration between_news = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -22,23 +21,20 @@ void Attempts::begin(Time now) {
   give_up_ = now + connect_timeout_;
 }
 
-std::string Attempts::succeed() {
+void Attempts::succeed() {
   ++connections_;
   first_ = false;
   give_up_ = core::never;
   back_off_ = core::Duration::zero();
-  const int failures = std::exchange(failures_, 0);
-  if (failures == 0) return "connected";
-  return "connected after " + std::to_string(failures) + " failed attempts";
+  failures_ = 0;
 }
 
-std::optional<std::string> Attempts::note_failure(Time now, const std::string& why) {
+bool Attempts::fail(Time now, const std::string& why) {
   ++failures_;
-  if (failures_ > 1 && why == noted_ && now < next_note_) return std::nullopt;
-  noted_ = why;
-  next_note_ = now + between_notes;
-  return "no connection: " + why +
-         (failures_ == 1 ? "" : " (" + std::to_string(failures_) + " attempts so far)");
+  if (failures_ > 1 && why == last_news_ && now < next_news_) return false;
+  last_news_ = why;
+  next_news_ = now + between_news;
+  return true;
 }
 
 void Attempts::end(Time now) {

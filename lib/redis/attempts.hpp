@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "core/types.hpp"
@@ -10,7 +9,7 @@
 namespace quorumlock::redis {
 
 /// The attempts to connect to a node: until when one may last, when the next one begins, and which
-/// failures are worth a line in the log. The pause between two attempts doubles with each failure,
+/// failures are worth an event. The pause between two attempts doubles with each failure,
 /// and a part of it is random (redis/back_off.hpp).
 class Attempts {
  public:
@@ -18,13 +17,14 @@ class Attempts {
       : connect_timeout_(connect_timeout), random_(random) {}
 
   void begin(core::Time now);
-  /// The connection is up. Returns a sentence for the log.
-  std::string succeed();
+  /// The connection is up.
+  void succeed();
   /// The attempt under way, or the connection that it has led to, has ended: the next attempt
   /// follows after a pause.
   void end(core::Time now);
-  /// An attempt has failed. Returns a sentence for the log, unless one like it was logged recently.
-  std::optional<std::string> note_failure(core::Time now, const std::string& why);
+  /// An attempt has failed. Returns whether that is news: the first failure, another reason, or a
+  /// reason that was last news a minute ago.
+  bool fail(core::Time now, const std::string& why);
   /// Lets the next attempt begin at once, since the last connection had only been idle for too
   /// long.
   void forgive() { back_off_ = core::Duration::zero(); }
@@ -42,6 +42,8 @@ class Attempts {
   [[nodiscard]] core::Time deadline() const { return std::min(give_up_, next_); }
   /// Whether neither has the first attempt failed nor the first connection come up.
   [[nodiscard]] bool is_first() const { return first_; }
+  /// How many attempts have failed since the last connection came up.
+  [[nodiscard]] int failures() const { return failures_; }
   /// How many attempts have led to a connection.
   [[nodiscard]] std::uint64_t connections() const { return connections_; }
   /// Whether an attempt has failed, or a connection has ended, since one last came up.
@@ -55,9 +57,9 @@ class Attempts {
   core::Duration back_off_{};
   bool first_ = true;
   std::uint64_t connections_ = 0;
-  int failures_ = 0;  ///< failures since the last connection came up
-  std::string noted_;
-  core::Time next_note_{};
+  int failures_ = 0;
+  std::string last_news_;
+  core::Time next_news_{};
 };
 
 }  // namespace quorumlock::redis

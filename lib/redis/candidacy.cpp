@@ -44,26 +44,22 @@ std::string Candidacy::refusal(const NodeNames& list) const {
   return why.empty() ? "" : "was restarted, and " + why;
 }
 
-void Candidacy::reads(const EnrolmentCandidate& candidate) {
-  mark_ = candidate.record.members;
-  policy_ = candidate.record.terms.policy;
-}
-
-bool Candidacy::stands(Time now, std::string text, core::Duration wait, double drift_factor) {
+void Candidacy::stands(Time now, std::string text, core::Duration wait, double drift_factor) {
   const auto without_mark = [](std::string_view one) {
     return one.ends_with(known_mark) ? one.substr(0, one.size() - known_mark.size()) : one;
   };
   const bool same = without_mark(text) == without_mark(text_);
   replaced_ = !same && !text_.empty();
   text_ = std::move(text);
-  if (same) return false;
+  if (same) return;
   const core::Duration longest = std::max(wait, longest_);
   until_ = now + longest + core::margin(longest, drift_factor);
+  if (planted(Mutant::no_quarantine)) until_ = now;
+  if (planted(Mutant::absent_taken_as_new) && !remembered_) until_ = now;
   if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
   if (planted(Mutant::quarantine_by_a_fast_clock)) {
     until_ = now + longest - core::margin(longest, drift_factor);
   }
-  return true;
 }
 
 void Candidacy::disconnected() {

@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include <quorumlock/options.hpp>
-
 #include "core/types.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/membership.hpp"
@@ -29,10 +27,10 @@ class Candidacy {
   /// Notes what the record of an earlier run says, if there is one.
   void remember(SharedMembership its) { remembered_ = std::move(its); }
   /// Notes what the standing candidate says.
-  void reads(const EnrolmentCandidate& candidate);
-  /// Notes that this candidate, whose own wait is this long, stands on the node. Returns true if
-  /// the wait begins again, because it is another candidate than before.
-  bool stands(core::Time now, std::string text, core::Duration wait, double drift_factor);
+  void reads(const EnrolmentCandidate& candidate) { mark_ = candidate.record.members; }
+  /// Notes that this candidate, whose own wait is this long, stands on the node. The wait begins
+  /// again if it is another candidate than before.
+  void stands(core::Time now, std::string text, core::Duration wait, double drift_factor);
   /// Whether the candidate is another one than at the last look. The client that put it there may
   /// know the run by another name: then the node has been a replica since the greeting of one of
   /// the two clients.
@@ -63,14 +61,11 @@ class Candidacy {
   /// node may have forgotten locks, but the record of an earlier run may say that it belongs to
   /// another list: clients with this list could then get locks that clients with that list hold.
   [[nodiscard]] std::string refusal(const NodeNames& list) const;
-  [[nodiscard]] const std::optional<Quarantine>& policy() const { return policy_; }
-  void set_policy(Quarantine policy) { policy_ = policy; }
 
  private:
   std::string text_;
   SharedMembership remembered_;
   std::optional<MembersMark> mark_;
-  std::optional<Quarantine> policy_;
   core::Duration longest_{};
   core::Time until_{}, asked_{}, seen_{};
   bool ripe_ = false, replaced_ = false;

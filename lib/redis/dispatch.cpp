@@ -50,9 +50,6 @@ const Call& call_of(const core::Send& send) {
 
 void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
   if (send.tag.kind == CommandKind::set) return acquire::append_set(out, send);
-  if (send.tag.kind == CommandKind::release && around.deletion != Deletion::script) {
-    return release::append_deletion(out, send, around.deletion);
-  }
   append_call(out, call_of(send), send, around);
 }
 

@@ -107,10 +107,8 @@ void Electorate::propose(std::span<const Node> nodes) {
       return !node.remembered || redis::refusal_of(*node.remembered, list_).empty() ||
              planted(Mutant::list_on_disk_ignored);
     }
-    if (!planted(Mutant::founding_without_id)) return *node.membership == *as.membership;
-    Membership any = *as.membership;
-    any.founding = node.membership->founding;
-    return *node.membership == any;
+    if (planted(Mutant::founding_without_id)) return node.membership->to == as.membership->to;
+    return *node.membership == *as.membership;
   });
 }
 
@@ -151,11 +149,6 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
   }
   furthest_.reset();
   vouchers_.clear();
-  for (std::size_t i = 0; i < nodes.size() && planted(Mutant::old_list_vouches); ++i) {
-    if (!nodes[i].membership || nodes[i].membership->from != list_) continue;
-    vouchers_.push_back(static_cast<int>(i));
-    if (!furthest_) furthest_ = nodes[i].membership;
-  }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].membership || !judged[i].refusal.empty()) continue;
     const Membership& its = *nodes[i].membership;

@@ -3,29 +3,36 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/mutants.hpp"
 #include "redis/keys.hpp"
 #include "redis/verbs/vote.hpp"
 
 namespace quorumlock::redis {
 namespace {
 
-using core::Mutant;
-using core::planted;
 using core::Time;
 
 /// The time between two looks at a node that does not vote: another client may have enrolled it.
 constexpr core::Duration between_looks = std::chrono::seconds(1);
+
+/// Why a node without a record of its present run may have forgotten locks. `has_text`: something
+/// stands in the place of its record.
+std::string why_forgetful(const ServerFacts& facts, bool has_text,
+                          const std::optional<EnrolmentRecord>& record) {
+  if (!has_text) return "has no enrolment: it is new, or has forgotten everything";
+  if (!record) return "has an enrolment that cannot be read";
+  if (is_this_run(record->run_id, facts.run_id)) {
+    return "was made a replica, so its data is a copy of another server's";
+  }
+  return "has been restarted";
+}
 
 }  // namespace
 
 EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
   record.run_id = facts_.run();
-  record.terms =
-      config_.terms(others_.policy.value_or(candidacy_.policy().value_or(Quarantine::always)));
+  record.terms = config_.terms();
   record.members = as.mark();
-  record.durable = facts_.durable.value_or(false);
   return record;
 }
 
@@ -34,14 +41,10 @@ void Enrolment::enrol_as(Time now, const std::string& text, const EnrolmentRecor
                          const Membership& membership) {
   SharedMembership its = enrolled_.membership;
   if (!its || *its != membership) its = std::make_shared<Membership>(membership);
-  enrolled_ = {.record = text,
-               .membership = std::move(its),
-               .policy = record.terms.policy,
-               .floor = record.floor,
-               .since = record.since};
+  enrolled_ = {
+      .record = text, .membership = std::move(its), .floor = record.floor, .since = record.since};
   go(Step::enrolled);
-  if (enrolled_.policy == Quarantine::trust_disk || facts_.outlives_failover)
-    next_look_ = now + config_.between_checks;
+  if (facts_.outlives_failover) next_look_ = now + config_.between_checks;
 }
 
 void Enrolment::go(Step step) {
@@ -60,7 +63,6 @@ void Enrolment::rest(Time now, Step step, std::string why) {
 }
 
 void Enrolment::refuse(Time now, Vote vote, std::string why) {
-  hopes_ = false;
   not_voting_.vote = vote;
   rest(now, Step::refused, std::move(why));
 }
@@ -80,13 +82,12 @@ void Enrolment::follow(Time now, Others others) {
     change_terms(enrolment_key, enrolled_.record, {});
   }
   // A node that only waited for this need not wait for its next look.
-  if (step_ == Step::waiting && (candidacy_.ripe() || config_.careless()) && others_.admitted)
+  if (step_ == Step::waiting && candidacy_.ripe() && others_.admitted)
     next_look_ = std::min(next_look_, now);
 }
 
 void Enrolment::disconnected() {
   go(Step::idle);
-  hopes_ = false;
   candidacy_.disconnected();
   outputs_ = {.news = outputs_.news};
 }
@@ -94,14 +95,12 @@ void Enrolment::disconnected() {
 void Enrolment::doubt() {
   if (step_ != Step::enrolled) return;
   not_voting_.why = "does not have the enrolment that it had";
-  outputs_.check = enrolled_.policy == Quarantine::trust_disk;
   go(Step::reading);
 }
 
 /// Decides what to do about a node with these texts.
 void Enrolment::judge(Time now, const RecordTexts& texts) {
   const std::optional<std::string>& text = texts.record;
-  hopes_ = false;
   if (config_.only_looks) return refuse(now, Vote::quarantined, "is only looked at");
   std::optional<EnrolmentRecord> record = text ? EnrolmentRecord::parse(*text) : std::nullopt;
   const std::optional<Membership> membership =
@@ -111,7 +110,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   if (facts_.run_id.empty())
     return refuse(now, Vote::unauthorized,
                   "does not tell its run id and its role: let this user call INFO");
-  const EnrolmentTerms ours = config_.terms(record ? record->terms.policy : Quarantine::always);
+  const EnrolmentTerms ours = config_.terms();
   const bool again = change_.from == text.value_or("");
   change_.from = text.value_or("");
   own_word_ = record && record->terms == ours;
@@ -119,7 +118,6 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
     if (config_.changes_terms) {
       const std::string why_not = why_terms_stay(*membership, others_.founded->to);
       if (!why_not.empty()) return refuse(now, Vote::nodes_differ, why_not);
-      candidacy_.set_policy(ours.policy);
       return change_terms(enrolment_key, *text,
                           std::chrono::milliseconds(record->terms.max_ttl_ms));
     }
@@ -129,30 +127,9 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   const bool this_run = record && is_this_run(record->run_id, facts_.run());
   candidacy_.remember(this_run || !membership ? nullptr
                                               : std::make_shared<Membership>(*membership));
-  const bool no_longer = this_run && record->durable && facts_.durable == false;
-  if (this_run && !no_longer) return enrol_as(now, *text, *record, *membership);
-  change_.as = membership ? *membership : others_.as();
-  EnrolmentRecord next = record ? *record : wanted(change_.as);
-  if (!this_run) next.run_id = facts_.run();
-  next.durable = facts_.durable.value_or(false) && (!record || record->durable);
-  const bool trusts = record && record->terms.policy == Quarantine::trust_disk;
-  const std::string doubts =
-      trusts ? why_not_trusted(facts_, *record, *membership, config_.node) : "";
-  const bool no_text = planted(Mutant::absent_taken_as_new) && !text;
-  next.members = change_.as.mark();
-  change_.to = next.to_string();
-  if (config_.careless() && !membership && !others_.admitted)
-    return rest(now, Step::waiting, "has no enrolment, and no node says of which list it is");
-  if (planted(Mutant::no_quarantine) || no_text || config_.careless()) return go(Step::adopting);
-  if (this_run) return write(Step::adopting);
-  if (trusts && doubts.empty()) {
-    if (planted(Mutant::notes_not_looked_at)) return go(Step::adopting);
-    outputs_.errand = Errand::look_up;
-    return go(Step::asking);
-  }
-  if (trusts && record->durable && facts_.durable == true) outputs_.errand = Errand::suspect;
+  if (this_run) return enrol_as(now, *text, *record, *membership);
   const bool same_server = text && is_this_run(text->substr(0, text->find(':')), facts_.run_id);
-  not_voting_.why = same_server || doubts.empty() ? why_forgetful(facts_, !!text, record) : doubts;
+  not_voting_.why = why_forgetful(facts_, !!text, record);
   // A record that cannot be read, or is older than the last promotion, must not stay: others would
   // believe it. If it is newer than our greeting, the check ends the connection before it is judged
   // again.
@@ -173,9 +150,6 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   const bool done = reply.type == Type::integer && reply.integer == 1;
   switch (step_) {
     case Step::reading: return judge(now, texts_of(reply));
-    case Step::adopting:
-      if (!done) return go(Step::reading);
-      return enrol_as(now, change_.to, *EnrolmentRecord::parse(change_.to), change_.as);
     case Step::replacing:
       if (!done) return go(Step::reading);
       if (config_.changes_terms) not_voting_.why = "is being enrolled anew, with other terms";
@@ -184,18 +158,13 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
     case Step::applying: return on_candidate(now, reply);
     case Step::claiming:
       if (reply.type != Type::status) return rest(now, Step::waiting, not_voting_.why);
-      outputs_.repair = !planted(Mutant::no_repair);
-      go(Step::repairing);
-      if (planted(Mutant::no_repair)) on_repaired({.as = others_.as()});
-      return;
+      outputs_.repair = true;
+      return go(Step::repairing);
     case Step::yielding: return rest(now, Step::waiting, not_voting_.why);
     case Step::enrolling:
       if (!done) return go(Step::applying);
       candidacy_.end();
-      enrol_as(now, change_.to, *EnrolmentRecord::parse(change_.to), change_.as);
-      if (enrolled_.policy == Quarantine::trust_disk && facts_.durable == true)
-        outputs_.errand = Errand::erase;
-      return;
+      return enrol_as(now, change_.to, *EnrolmentRecord::parse(change_.to), change_.as);
     default: return;  // nothing was asked
   }
 }
@@ -219,12 +188,11 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   if (reply.elements[0].integer == 1) return go(Step::reading);
   const auto candidate = EnrolmentCandidate::parse(text).value_or(EnrolmentCandidate());
   known_ = known_ || candidate.known;
-  EnrolmentTerms its = candidate.record.terms;
+  const EnrolmentTerms& its = candidate.record.terms;
   const std::chrono::milliseconds wait(std::max(its.max_ttl_ms, candidate.wait_ms));
   const std::optional<MembersMark> before = candidacy_.mark();
   candidacy_.reads(candidate);
-  const EnrolmentTerms ours = config_.terms(its.policy);
-  its.policy = ours.policy;  // the record's policy is decided when it is written
+  const EnrolmentTerms ours = config_.terms();
   if (its != ours) {
     candidacy_.forget();
     if (config_.changes_terms) return change_terms(candidate_key, text, wait);
@@ -234,14 +202,8 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   }
   outputs_.news = outputs_.news || before != candidacy_.mark();
   if (other_founding(now, candidate, text)) return;
-  const bool begins = candidacy_.stands(now, text, wait, config_.drift_factor);
+  candidacy_.stands(now, text, wait, config_.drift_factor);
   if (candidacy_.was_replaced()) outputs_.check = true;
-  if (planted(Mutant::repair_before_quarantine) && begins) {
-    change_.to.clear();
-    return go(Step::claiming);
-  }
-  if (planted(Mutant::repair_before_quarantine) && now >= candidacy_.until() && !change_.to.empty())
-    return go(Step::enrolling);
   candidacy_.look(now);
   const bool ripe = candidacy_.ripe();
   if (ripe) outputs_.news = true;  // the others may have to be looked at before they can vouch
@@ -280,69 +242,25 @@ void Enrolment::advance(Time now) {
     next_look_ = now + config_.between_checks;
     return;
   }
-  // Other nodes that could not vouch for the node's durability before may do so by now.
-  outputs_.check = hopes_;
-  go(step_ == Step::waiting && !hopes_ && !config_.careless() ? Step::applying : Step::reading);
+  go(step_ == Step::waiting ? Step::applying : Step::reading);
 }
 
-void Enrolment::on_repaired(const Repaired& repaired) {
+void Enrolment::done(const Done& what) {
   if (step_ != Step::repairing) return;
-  EnrolmentRecord record = wanted(repaired.as);
-  change_.as = repaired.as;
-  record.floor = repaired.floor;
-  record.since = repaired.since;
+  const auto* const repaired = std::get_if<Repaired>(&what);
+  if (repaired == nullptr) return go(Step::yielding);
+  EnrolmentRecord record = wanted(repaired->as);
+  record.floor = repaired->floor;
+  record.since = repaired->since;
+  change_.as = repaired->as;
   change_.to = record.to_string();
-  if (planted(Mutant::repair_before_quarantine)) {
-    go(Step::waiting);
-    next_look_ = candidacy_.until();
-    return;
-  }
-  write(Step::enrolling);
+  go(Step::enrolling);
 }
 
-/// Puts change_.to on the node. If the node is not durable, other nodes note that first: after this
-/// run the node may start from an older record, which says that it was durable.
-void Enrolment::write(Step step) {
-  const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(change_.to);
-  const bool trusts =
-      record->terms.policy == Quarantine::trust_disk && config_.policy != Quarantine::unsafe_never;
-  if (!trusts || record->durable) return go(step);
-  after_noting_ = step;
-  outputs_.errand = Errand::note;
-  go(Step::noting);
-}
-
-void Enrolment::done(Time now, const Done& what) {
-  if (const auto* repaired = std::get_if<Repaired>(&what)) return on_repaired(*repaired);
-  const auto* const end = std::get_if<ErrandEnd>(&what);
-  if (end == nullptr && step_ == Step::repairing) return go(Step::yielding);
-  if (end == nullptr) return;
-  const bool good = *end == ErrandEnd::good;
-  if (step_ == Step::asking) {
-    if (good) return go(Step::adopting);
-    hopes_ = *end == ErrandEnd::too_few;
-    not_voting_.why =
-        hopes_ ? "has been restarted, and the other nodes do not vouch for its having been durable"
-               : "has been restarted, and was seen not to write every change to its disk";
-    go(Step::applying);
-  } else if (step_ == Step::noting) {
-    if (good) return go(after_noting_);
-    not_voting_.vote = Vote::quarantined;
-    if (after_noting_ == Step::enrolling) return go(Step::yielding);
-    rest(now, Step::refused,
-         "does not write every change to its disk, which too few other nodes know yet");
-  }
-}
-
-/// Checks whether an enrolled node is still durable.
 void Enrolment::look_at(Time now, ServerFacts facts) {
   facts_ = std::move(facts);
-  if (step_ != Step::enrolled) return;
-  next_look_ = now + config_.between_checks;
-  if (enrolled_.policy != Quarantine::trust_disk || facts_.durable.value_or(true)) return;
-  const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(enrolled_.record);
-  if (record->durable) return judge(now, {enrolled_.record, enrolled_.membership->text()});
-  outputs_.errand = Errand::remind;
+  if (step_ == Step::enrolled && facts_.outlives_failover)
+    next_look_ = now + config_.between_checks;
 }
 
 bool Enrolment::take_command(Time now, std::string& out) {
@@ -352,7 +270,6 @@ bool Enrolment::take_command(Time now, std::string& out) {
   };
   switch (step_) {
     case Step::reading: read_texts(out); break;
-    case Step::adopting: change_.adopt(out); break;
     case Step::replacing: change_.replace(out, proposal(), candidacy_.life(config_.max_ttl)); break;
     case Step::applying:
       if (!others_.admitted && !candidacy_.refusal(others_.founded->to).empty()) {
@@ -376,15 +293,12 @@ Enrolment::Standing Enrolment::standing() const {
     case Step::refused: return Standing::refused;
     case Step::waiting:
     case Step::claiming:
-    case Step::asking:
-    case Step::noting:
     case Step::repairing:
     case Step::yielding:
     case Step::enrolling: return Standing::waiting;
     case Step::applying: return candidacy_.text().empty() ? Standing::unknown : Standing::waiting;
     case Step::idle:
     case Step::reading:
-    case Step::adopting:
     case Step::replacing: return Standing::unknown;
   }
   return Standing::unknown;

@@ -7,15 +7,14 @@
 #include <utility>
 #include <variant>
 
-#include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
 #include "core/types.hpp"
 #include "redis/candidacy.hpp"
-#include "redis/disk_trust.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/record_change.hpp"
 #include "redis/reply.hpp"
+#include "redis/server_facts.hpp"
 
 namespace quorumlock::redis {
 
@@ -28,11 +27,6 @@ namespace quorumlock::redis {
 /// nothing meanwhile. Then the user of this class repairs the fencing counters, and the node is
 /// enrolled.
 ///
-/// Under trust_disk a node that was durable, and still is, remembers: it is enrolled at once. Its
-/// memory must be its own, so the record must name it, no server may have been its master, and the
-/// other nodes are asked whether it was seen not to be durable: before a record says "volatile",
-/// that is noted on q - 1 of them, since the node may start from a file without that record.
-///
 /// Whether a node may be enrolled, and with which membership, depends on the other nodes: the user
 /// judges them with an Electorate, and passes the result to follow().
 class Enrolment {
@@ -40,25 +34,18 @@ class Enrolment {
   struct Config {
     core::Duration max_ttl = std::chrono::seconds(30);
     double drift_factor = 0.01;
-    std::optional<Quarantine> policy = {};                   ///< unset: as the record says
     core::Duration fencing_memory = std::chrono::hours(24);  ///< whole seconds
     std::string groups = {};                                 ///< see EnrolmentTerms
     /// A node enrolled with other terms is enrolled anew, after the greater max_ttl of the two.
     bool changes_terms = false;
     bool only_looks = false;  ///< no node is enrolled or judged: an operator looks at its record
     std::string node = {};    ///< the node's name, as configured
-    /// The time between two checks whether an enrolled node is still durable, under trust_disk.
+    /// The time between two checks of an enrolled node in whose place Sentinels may put another.
     core::Duration between_checks = std::chrono::seconds(5);
 
-    /// Whether our policy is part of the terms. unsafe_never is a client's own affair: such a
-    /// client follows the record like one that names no policy.
-    [[nodiscard]] bool names_policy() const { return policy && !careless(); }
-    /// Whether we skip the wait for a node that may have forgotten locks.
-    [[nodiscard]] bool careless() const { return policy == Quarantine::unsafe_never; }
-    /// Our terms, with this policy if we name none.
-    [[nodiscard]] EnrolmentTerms terms(Quarantine unnamed) const {
-      return {max_ttl / std::chrono::milliseconds(1), names_policy() ? *policy : unnamed,
-              fencing_memory / std::chrono::seconds(1), groups};
+    [[nodiscard]] EnrolmentTerms terms() const {
+      return {max_ttl / std::chrono::milliseconds(1), fencing_memory / std::chrono::seconds(1),
+              groups};
     }
   };
   enum class Standing {
@@ -69,17 +56,6 @@ class Enrolment {
   };
 
   Enrolment(Config config, core::Random& random) : config_(config), random_(random) {}
-
-  /// A task for the user that concerns the other nodes. The user reports the end of a look_up or a
-  /// note by done(); nothing waits for the other tasks.
-  enum class Errand {
-    none,
-    look_up,  ///< ask N - q + 1 other nodes whether this node was seen not to be durable
-    note,     ///< note on q - 1 other nodes that this node is not durable
-    remind,   ///< renew that note
-    suspect,  ///< note that this node's data is a copy: after its next restart it may not know
-    erase,    ///< erase the notes: the node has been quarantined since, and is durable
-  };
 
   // Inputs.
 
@@ -99,20 +75,14 @@ class Enrolment {
     Membership as = {};
   };
   struct RepairFailed {};
-  enum class ErrandEnd {
-    good,     ///< enough nodes have no note, or the note is on enough nodes
-    too_few,  ///< too few nodes answered
-    refuted,  ///< the look_up has found a note
-  };
-  /// The end of a task that the user was given.
-  using Done = std::variant<Repaired, RepairFailed, ErrandEnd>;
-  void done(core::Time now, const Done& what);
+  /// The end of the repair that the user was asked for.
+  using Done = std::variant<Repaired, RepairFailed>;
+  void done(const Done& what);
   /// Takes the facts that a connected node reports now.
   void look_at(core::Time now, ServerFacts facts);
   /// The other nodes' reports.
   struct Others {
-    std::optional<Quarantine> policy{};  ///< the enrolled nodes' policy, for a client without one
-    bool ever = false;                   ///< some node was ever enrolled: then locks may be held
+    bool ever = false;    ///< some node was ever enrolled: then locks may be held
     bool founds = false;  ///< the list is being founded, so candidates have to be of one founding
     bool begun = false;   ///< another node has a candidate of the founding below
     /// How the node would be enrolled then; never null.
@@ -131,7 +101,6 @@ class Enrolment {
   bool take_command(core::Time now, std::string& out);
   /// Whether the counters are to be repaired; true once each time.
   bool take_repair() { return std::exchange(outputs_.repair, false); }
-  Errand take_errand() { return std::exchange(outputs_.errand, Errand::none); }
   /// Whether the server must be asked for its facts, for look_at(), before the command that is
   /// taken next; true once each time.
   bool take_check() { return std::exchange(outputs_.check, false); }
@@ -153,7 +122,6 @@ class Enrolment {
   struct Enrolled {
     std::string record;  ///< the text that vote commands carry
     SharedMembership membership;
-    Quarantine policy = Quarantine::always;
     std::uint64_t floor = 0;  ///< see EnrolmentRecord
     std::int64_t since = 0;
   };
@@ -163,12 +131,6 @@ class Enrolment {
   [[nodiscard]] bool knows_groups() const { return config_.groups.empty() || own_word_; }
   /// Whether something has changed that other nodes' links have to know; true once each time.
   bool take_news() { return std::exchange(outputs_.news, false); }
-  /// Whether the node's notes on others count: it is enrolled, is being enrolled without a wait, or
-  /// may be as soon as enough other nodes vouch for its durability. Nodes that were restarted at
-  /// one time look at one another at different moments, so the last holds between two looks, too.
-  [[nodiscard]] bool remembers() const {
-    return step_ == Step::enrolled || step_ == Step::asking || step_ == Step::adopting || hopes_;
-  }
   /// Whether some client has seen nodes of this cluster enrolled, so clients may hold locks.
   [[nodiscard]] bool was_enrolled() const { return known_; }
   /// The node's present run, as a record names it.
@@ -184,9 +146,6 @@ class Enrolment {
   enum class Step {
     idle,       ///< not connected
     reading,    ///< the record was asked for
-    asking,     ///< other nodes are asked whether this node was seen not to be durable
-    noting,     ///< other nodes note that it is not durable, before its record says so
-    adopting,   ///< the record is being changed without a wait
     replacing,  ///< our candidate replaces a record or a candidate with other terms
     applying,   ///< the candidate is being put on the node, or looked at
     waiting,    ///< max_ttl has to pass; the candidate is looked at now and then
@@ -199,13 +158,11 @@ class Enrolment {
   };
 
   void judge(core::Time now, const RecordTexts& texts);
-  void on_repaired(const Repaired& repaired);
   void on_candidate(core::Time now, const Reply& reply);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
   void enrol_as(core::Time now, const std::string& text, const EnrolmentRecord& record,
                 const Membership& membership);
   bool other_founding(core::Time now, const EnrolmentCandidate& candidate, const std::string& text);
-  void write(Step step);
   void go(Step step);
   void rest(core::Time now, Step step, std::string why);
   void refuse(core::Time now, Vote vote, std::string why);
@@ -217,13 +174,10 @@ class Enrolment {
   /// Outputs that are each taken once.
   struct Outputs {
     bool command = false, repair = false, check = false, news = false;
-    Errand errand = Errand::none;
   };
   Outputs outputs_;
-  Step after_noting_ = Step::adopting;  // the step that writes the record after noting
-  bool hopes_ = false;                  // other nodes may still vouch for its durability
-  bool known_ = false;                  // some node was enrolled
-  bool own_word_ = false;               ///< the node has a record of our groups
+  bool known_ = false;     ///< some node was enrolled
+  bool own_word_ = false;  ///< the node has a record of our groups
   RecordChange change_;
   Enrolled enrolled_;
   Others others_;  // see follow()

@@ -38,9 +38,6 @@ TermsDifference::TermsDifference(const EnrolmentTerms& theirs, const EnrolmentTe
     its = std::move(one);
     ours = std::move(other);
   };
-  const auto quoted = [](Quarantine policy) {
-    return '"' + std::string(quorumlock::to_string(policy)) + '"';
-  };
   if (theirs.max_ttl_ms != ours_are.max_ttl_ms) {
     differ(Vote::max_ttl_differs, "max_ttl", std::to_string(theirs.max_ttl_ms) + " ms",
            std::to_string(ours_are.max_ttl_ms) + " ms");
@@ -49,8 +46,6 @@ TermsDifference::TermsDifference(const EnrolmentTerms& theirs, const EnrolmentTe
   } else if (theirs.fencing_memory_s != ours_are.fencing_memory_s) {
     differ(Vote::terms_differ, "fencing_memory", std::to_string(theirs.fencing_memory_s) + " s",
            std::to_string(ours_are.fencing_memory_s) + " s");
-  } else if (theirs.policy != ours_are.policy) {
-    differ(Vote::terms_differ, "quarantine", quoted(theirs.policy), quoted(ours_are.policy));
   }
 }
 
@@ -58,12 +53,8 @@ std::string TermsDifference::of_a_record() const {
   if (vote == Vote::groups_differ) {
     return "is enrolled for " + its + ", and ours are " + ours + all_the_same;
   }
-  std::string text = "is enrolled with " + name + " " + its + ", and ours is " + ours +
-                     ": it must be the same for all clients";
-  if (name == "quarantine") {
-    text += "; leave it out to follow the nodes, or change theirs with quorumlock enroll";
-  }
-  return text;
+  return "is enrolled with " + name + " " + its + ", and ours is " + ours +
+         ": it must be the same for all clients";
 }
 
 std::string TermsDifference::of_a_candidate() const {
@@ -78,18 +69,17 @@ std::optional<EnrolmentTerms> EnrolmentTerms::parse(std::string_view text) {
   EnrolmentTerms terms;
   const std::size_t at = text.find('@');
   const std::vector<std::string_view> words = split(text.substr(0, at), ',');
-  if (words.size() != 3 || (words[1] != "a" && words[1] != "d")) return std::nullopt;
+  if (words.size() != 2) return std::nullopt;
   if (!read(words[0], terms.max_ttl_ms) || terms.max_ttl_ms <= 0) return std::nullopt;
-  if (!read(words[2], terms.fencing_memory_s) || terms.fencing_memory_s <= 0) return std::nullopt;
-  terms.policy = words[1] == "d" ? Quarantine::trust_disk : Quarantine::always;
+  if (!read(words[1], terms.fencing_memory_s) || terms.fencing_memory_s <= 0) return std::nullopt;
   if (at == text.npos) return terms;
   terms.groups = text.substr(at + 1);
   return terms.groups.empty() ? std::nullopt : std::optional(terms);
 }
 
 std::string EnrolmentTerms::to_string() const {
-  return std::to_string(max_ttl_ms) + (policy == Quarantine::trust_disk ? ",d," : ",a,") +
-         std::to_string(fencing_memory_s) + (groups.empty() ? "" : "@" + groups);
+  return std::to_string(max_ttl_ms) + ',' + std::to_string(fencing_memory_s) +
+         (groups.empty() ? "" : "@" + groups);
 }
 
 bool is_this_run(std::string_view recorded, std::string_view reported) {
@@ -102,10 +92,9 @@ bool is_this_run(std::string_view recorded, std::string_view reported) {
 std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
   const std::vector<std::string_view> words = split(text, ':');
   EnrolmentRecord record;
-  if (words.size() != 3 && words.size() != 5) return std::nullopt;
+  if (words.size() != 2 && words.size() != 4) return std::nullopt;
   record.run_id = words[0];
-  record.durable = words[2] == "durable";
-  if (record.run_id.empty() || (!record.durable && words[2] != "volatile")) return std::nullopt;
+  if (record.run_id.empty()) return std::nullopt;
   std::string_view agreed = words[1];
   if (const std::size_t at = agreed.find('#'); at != agreed.npos) {
     record.members = MembersMark::parse(agreed.substr(at + 1));
@@ -116,7 +105,7 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
   const std::optional<EnrolmentTerms> terms = EnrolmentTerms::parse(agreed);
   if (!terms) return std::nullopt;
   record.terms = *terms;
-  if (words.size() == 5 && !(read(words[3], record.floor) && read(words[4], record.since))) {
+  if (words.size() == 4 && !(read(words[2], record.floor) && read(words[3], record.since))) {
     return std::nullopt;
   }
   return record;
@@ -125,7 +114,6 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
 std::string EnrolmentRecord::to_string() const {
   std::string text = run_id + ':' + terms.to_string();
   if (members) text += (terms.groups.empty() ? "@#" : "#") + members->to_string();
-  text += durable ? ":durable" : ":volatile";
   if (floor != 0) text += ':' + std::to_string(floor) + ':' + std::to_string(since);
   return text;
 }
@@ -135,13 +123,13 @@ std::optional<EnrolmentCandidate> EnrolmentCandidate::parse(std::string_view tex
   candidate.known = text.ends_with(known_mark);
   if (candidate.known) text.remove_suffix(known_mark.size());
   const std::vector<std::string_view> words = split(text, ':');
-  if (words.size() < 4 || words.size() > 5) return std::nullopt;
-  const std::size_t record = words[0].size() + words[1].size() + words[2].size() + 2;
+  if (words.size() < 3 || words.size() > 4) return std::nullopt;
+  const std::size_t record = words[0].size() + words[1].size() + 1;
   const auto parsed = EnrolmentRecord::parse(text.substr(0, record));
   if (!parsed) return std::nullopt;
   candidate.record = *parsed;
-  candidate.nonce = words[3];
-  if (words.size() == 5 && !read(words[4], candidate.wait_ms)) return std::nullopt;
+  candidate.nonce = words[2];
+  if (words.size() == 4 && !read(words[3], candidate.wait_ms)) return std::nullopt;
   return candidate;
 }
 

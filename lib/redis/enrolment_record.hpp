@@ -5,19 +5,16 @@
 #include <string>
 #include <string_view>
 
-#include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
 #include "redis/membership.hpp"
 
 namespace quorumlock::redis {
 
-/// The terms that all clients of a node must agree on: "max_ttl in ms,policy,fencing memory in s",
-/// followed by "@mark" if there are several groups (see core::Placement::mark()). The policy is "a"
-/// for always and "d" for trust_disk.
+/// The terms that all clients of a node must agree on: "max_ttl in ms,fencing memory in s",
+/// followed by "@mark" if there are several groups (see core::Placement::mark()).
 struct EnrolmentTerms {
   std::int64_t max_ttl_ms = 0;
-  Quarantine policy = Quarantine::always;  ///< never unsafe_never: that is a client's own affair
   std::int64_t fencing_memory_s = 86400;
   std::string groups;
 
@@ -38,20 +35,18 @@ struct TermsDifference {
   [[nodiscard]] std::string of_a_candidate() const;
 };
 
-/// The record under enrolment_key: "run id:terms:durable or volatile", followed by ":floor:since"
-/// (in us since 1970) if the fencing counters of this node, or of one that it was repaired from,
-/// could not be repaired from a quorum.
+/// The record under enrolment_key: "run id:terms", followed by ":floor:since" (in us since 1970) if
+/// the fencing counters of this node, or of one that it was repaired from, could not be repaired
+/// from a quorum.
 ///
 /// The terms are followed by "#" and the mark of the membership under members_key. The '@' comes
-/// before the "#" even if there is only one group. The membership names the node, so that a
-/// directory copied from a peer is not taken for the node's own.
+/// before the "#" even if there is only one group.
 struct EnrolmentRecord {
   std::string run_id;
   EnrolmentTerms terms;
   std::optional<MembersMark> members;  ///< a record without one is not valid
-  bool durable = false;
-  std::uint64_t floor = 0;  ///< every fencing token from here on is greater
-  std::int64_t since = 0;   ///< when the floor was set; 0: the order of tokens rests on counters
+  std::uint64_t floor = 0;             ///< every fencing token from here on is greater
+  std::int64_t since = 0;  ///< when the floor was set; 0: the order of tokens rests on counters
 
   static std::optional<EnrolmentRecord> parse(std::string_view text);
   [[nodiscard]] std::string to_string() const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/mutants.hpp"
 #include "redis/info.hpp"
 #include "redis/keys.hpp"
 #include "redis/numbers.hpp"
@@ -20,11 +19,9 @@ namespace {
 /// The rounds in the tags of the questions on a connection that is up.
 enum class Later : std::uint16_t {
   replication = 1,
-  durability = 2,
-  last_durability = 3,
-  login = 4,
-  login_mark = 5,
-  fence = 6,
+  fence = 2,
+  login = 3,
+  login_mark = 4,
 };
 
 /// The server returns this text right after its answer to a login.
@@ -58,8 +55,6 @@ void Greeting::begin(WriteBuffer& out) {
   client_id_.reset();
   facts_ = {};
   texts_ = {};
-  durability_ = {};
-  deletion_ = Deletion::script;
   login_is_new_ = asks_facts_ = false;
   silent_ = true;
   if (!config_.login.empty()) {
@@ -70,19 +65,11 @@ void Greeting::begin(WriteBuffer& out) {
   ask(Question::client_id, {"CLIENT", "ID"});
   ask(Question::role, {"INFO", "replication"});
   if (config_.fails_over) ask(Question::fence, {"CONFIG", "GET", fence_settings});
-  ask(Question::durability, {"CONFIG", "GET", "append*"});
-  ask(Question::durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
   // The scripts for readers, several locks and permits cost nothing until one is used: the first
   // such command of any client to a run of a server is answered NOSCRIPT and sent again in full.
   for (const Script* script : {&acquire_script, &acquire_ordered_script, &queue_script,
                                &raise_script, &renew_script, &release_script}) {
     ask(Question::script, {"SCRIPT", "LOAD", script->source});
-  }
-  if (!config_.wakes) {
-    // Finds out whether the server has these commands and lets this user call them. They delete
-    // nothing, since no repairer's mark is empty.
-    ask(Question::delifeq, {"DELIFEQ", repairer_key, ""});
-    ask(Question::delex, {"DELEX", repairer_key, "IFEQ", ""});
   }
   ask(Question::record, {"MGET", enrolment_key, members_key});
   ask(Question::server, {"INFO", "server"});
@@ -126,14 +113,7 @@ std::optional<Greeting::Trouble> Greeting::on_reply(const Reply& reply) {
       }
       break;
     case Question::fence: return on_fence(reply);
-    case Question::durability: on_durability(reply); break;
     case Question::script: break;
-    case Question::delifeq:
-      if (reply.type == Reply::Type::integer) deletion_ = Deletion::delifeq;
-      break;
-    case Question::delex:
-      if (reply.type == Reply::Type::integer) deletion_ = Deletion::delex;
-      break;
     case Question::record:
       texts_ = texts_of(reply);
       if (error) return Trouble{said(reply)};
@@ -158,27 +138,10 @@ std::optional<Greeting::Trouble> Greeting::on_server(const Reply& reply) {
     const std::string_view run_id = info_field(reply.text, "run_id");
     if (!role_.empty() && run_id.find(':') == run_id.npos) facts_.run_id = run_id;
   }
-  conclude_facts();
   return std::nullopt;
 }
 
-/// Reads a reply to CONFIG GET, pairs of name and value, about how writes reach the disk.
-void Greeting::on_durability(const Reply& reply) {
-  if (reply.type != Reply::Type::array) return;
-  for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
-    const std::string_view name = reply.elements[i].text;
-    const std::string_view value = reply.elements[i + 1].text;
-    if (name == "appendonly") durability_.append_only = value == "yes";
-    if (name == "appendfsync") durability_.always = value == "always";
-    if (name == "no-appendfsync-on-rewrite") {
-      durability_.known = true;
-      durability_.append_only = durability_.append_only && value == "no";
-    }
-  }
-}
-
-/// Reads the role, whether the data was once another server's, and whether a replica has a copy. A
-/// server that does not report its history counts as a former replica.
+/// Reads the role, whether the data was once another server's, and how many replicas have a copy.
 void Greeting::on_replication(const Reply& reply) {
   const bool told = reply.type == Reply::Type::string;
   const auto field = [&](std::string_view name) {
@@ -186,14 +149,10 @@ void Greeting::on_replication(const Reply& reply) {
   };
   role_ = field("role");
   const std::string_view other = field("master_replid2");
-  const bool own_data = !other.empty() && other.find_first_not_of('0') == other.npos &&
-                        field("second_repl_offset") == "-1";
-  facts_.promoted = !own_data;
-  const bool knows = !own_data && !other.empty() && !core::planted(core::Mutant::copy_of_its_own);
-  facts_.history = knows ? field("master_replid").substr(0, 8) : "";
+  const bool was_replica = !other.empty() && (other.find_first_not_of('0') != other.npos ||
+                                              field("second_repl_offset") != "-1");
+  facts_.history = was_replica ? field("master_replid").substr(0, 8) : "";
   replicas_ = whole_number<int>(field("connected_slaves")).value_or(0);
-  durability_.alone =
-      field("connected_slaves") == "0" || core::planted(core::Mutant::replicas_not_looked_at);
 }
 
 /// Reads whether the server, once it has lost a replica that Sentinels have promoted, goes on
@@ -225,24 +184,14 @@ std::optional<Greeting::Trouble> Greeting::on_fence(const Reply& reply) {
   return std::nullopt;
 }
 
-void Greeting::conclude_facts() {
-  facts_.durable.reset();
-  if (durability_.known) {
-    facts_.durable = durability_.append_only && durability_.always && durability_.alone;
-  }
-}
-
 void Greeting::ask_facts(Time now, WriteBuffer& out, Pipeline& pipeline) {
   if (std::exchange(asks_facts_, true)) return;
-  durability_ = {};
   const auto ask = [&](Later question, std::initializer_list<std::string_view> words) {
     pipeline.add(now, tag_of(question), true);
     append_command(out.text(), words);
   };
   ask(Later::replication, {"INFO", "replication"});
   if (config_.fails_over) ask(Later::fence, {"CONFIG", "GET", fence_settings});
-  ask(Later::durability, {"CONFIG", "GET", "append*"});
-  ask(Later::last_durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
 }
 
 void Greeting::set_login(const Login& login, bool connected) {
@@ -273,6 +222,7 @@ std::optional<std::string> Greeting::on_login_reply(Time now, const Reply& reply
 
 std::optional<Greeting::Trouble> Greeting::on_later_reply(const core::Tag& tag,
                                                           const Reply& reply) {
+  if (completes_facts(tag)) asks_facts_ = false;
   switch (static_cast<Later>(tag.round)) {
     case Later::login: break;  // on_login_reply()
     case Later::login_mark:
@@ -291,12 +241,6 @@ std::optional<Greeting::Trouble> Greeting::on_later_reply(const core::Tag& tag,
     case Later::fence:
       if (reply.type != Reply::Type::array) break;
       return on_fence(reply);
-    case Later::last_durability:
-      asks_facts_ = false;
-      on_durability(reply);
-      conclude_facts();
-      break;
-    case Later::durability: on_durability(reply); break;
   }
   return std::nullopt;
 }
@@ -305,8 +249,9 @@ bool Greeting::is_login(const core::Tag& tag) {
   return tag.round == static_cast<std::uint16_t>(Later::login);
 }
 
-bool Greeting::completes_facts(const core::Tag& tag) {
-  return tag.round == static_cast<std::uint16_t>(Later::last_durability);
+bool Greeting::completes_facts(const core::Tag& tag) const {
+  const Later last = config_.fails_over ? Later::fence : Later::replication;
+  return tag.round == static_cast<std::uint16_t>(last);
 }
 
 }  // namespace quorumlock::redis

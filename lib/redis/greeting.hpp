@@ -4,20 +4,21 @@
 #include <optional>
 #include <string>
 
+#include <quorumlock/outcome.hpp>
+
 #include "core/types.hpp"
-#include "redis/enrolment.hpp"
 #include "redis/login.hpp"
 #include "redis/pipeline.hpp"
+#include "redis/record_change.hpp"
 #include "redis/reply.hpp"
 #include "redis/ring.hpp"
-#include "redis/verbs/call.hpp"
+#include "redis/server_facts.hpp"
 #include "redis/write_buffer.hpp"
 
 namespace quorumlock::redis {
 
 /// What is asked of a server on a new connection, after the login, and what it has answered: which
-/// run of which server it is, how it writes to its disk, which commands it has, and the texts of
-/// its record. The scripts are loaded on the way.
+/// run of which server it is, and the texts of its record. The scripts are loaded on the way.
 ///
 /// On a connection that is up the facts that may change are asked for again, and a new password is
 /// sent. These commands are in the pipeline, with the others.
@@ -26,7 +27,6 @@ class Greeting {
   struct Config {
     Login login;
     int db = 0;
-    bool wakes = true;  ///< a release wakes waiters: see Options::wake
     /// Sentinels may put another server in the place of this one.
     bool fails_over = false;
   };
@@ -71,9 +71,7 @@ class Greeting {
   /// if it has to.
   std::optional<Trouble> on_later_reply(const core::Tag& tag, const Reply& reply);
   /// Whether the facts are complete with the answer to this command.
-  static bool completes_facts(const core::Tag& tag);
-  /// The user may not call the server's own command for a release any more.
-  void no_deletion_command() { deletion_ = Deletion::script; }
+  [[nodiscard]] bool completes_facts(const core::Tag& tag) const;
 
   /// The run id is empty unless a server has identified itself on the present connection.
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
@@ -81,8 +79,6 @@ class Greeting {
   [[nodiscard]] const Login& login() const { return config_.login; }
   /// The number of our connection, if the server has reported it.
   [[nodiscard]] const std::optional<std::int64_t>& client_id() const { return client_id_; }
-  /// The command for a release of which only_deletes() is true.
-  [[nodiscard]] Deletion deletion() const { return deletion_; }
   /// The role in the last reply to INFO; empty if that did not contain it.
   [[nodiscard]] const std::string& role() const { return role_; }
   [[nodiscard]] const std::string& mode() const { return mode_; }
@@ -99,24 +95,13 @@ class Greeting {
     client_id,
     role,
     fence,
-    durability,
     script,
-    delex,
-    delifeq,
     record,
     server,
   };
-  /// How writes reach the disk, as far as it is known.
-  struct Durability {
-    bool known = false, append_only = false, always = false;
-    bool alone = false;  ///< INFO reports that no replica is attached
-  };
-
   std::optional<Trouble> on_server(const Reply& reply);
-  void on_durability(const Reply& reply);
   void on_replication(const Reply& reply);
   std::optional<Trouble> on_fence(const Reply& reply);
-  void conclude_facts();
 
   Config config_;
   bool login_is_new_ = false;     ///< the present connection has logged in with an older one
@@ -126,10 +111,8 @@ class Greeting {
   Ring<Question> questions_;  ///< those without an answer
   ServerFacts facts_;
   int replicas_ = 0;  ///< how many are attached, as the server reports
-  Durability durability_;
   RecordTexts texts_;
   std::optional<std::int64_t> client_id_;
-  Deletion deletion_ = Deletion::script;
   std::string role_, mode_;
 };
 

@@ -36,7 +36,7 @@ inline std::string_view mode_of(std::string_view info) {
   return valkey.empty() ? info_field(info, "redis_mode") : valkey;
 }
 
-/// Whether this version, a result of version_of(), is older than Redis 6.2 or Valkey 7.2: the
+/// Whether this version, a result of version_of(), is older than Redis 7.0 or Valkey 7.2: the
 /// library's scripts and users are not tested on older servers. Returns false if the text is not a
 /// version.
 inline bool is_too_old(std::string_view version) {
@@ -47,14 +47,13 @@ inline bool is_too_old(std::string_view version) {
   const auto [dot, error] = std::from_chars(version.data(), end, major);
   if (error != std::errc() || dot == end || *dot != '.') return false;
   if (std::from_chars(dot + 1, end, minor).ec != std::errc()) return false;
-  const int oldest = valkey ? 7 : 6;
-  return major < oldest || (major == oldest && minor < 2);
+  return major < 7 || (valkey && major == 7 && minor < 2);
 }
 
 /// Returns a clause about a server whose version is too old.
 inline std::string too_old(std::string_view version) {
   return "is " + std::string(version.starts_with("valkey") ? "" : "Redis ") + std::string(version) +
-         ", which is too old: Redis 6.2 and Valkey 7.2 are the oldest that may vote";
+         ", which is too old: Redis 7.0 and Valkey 7.2 are the oldest that may vote";
 }
 
 }  // namespace quorumlock::redis

@@ -33,9 +33,6 @@ inline constexpr std::string_view released_prefix = "quorumlock:released:";
 /// This prefix and a process name its channel. A message is the number of its waiter at the head of
 /// a line.
 inline constexpr std::string_view wake_prefix = "quorumlock:wake:";
-/// This prefix and a lock's key name a channel. A message means that the lock has been released,
-/// and its line is empty.
-inline constexpr std::string_view free_prefix = "quorumlock:free:";
 /// This prefix and a lock's key name a channel. A message means that the leader, or its
 /// announcement, has changed.
 inline constexpr std::string_view led_prefix = "quorumlock:led:";
@@ -48,8 +45,5 @@ inline constexpr std::string_view members_key = "quorumlock:members";
 /// refreshed.
 inline constexpr std::string_view repairer_key = "quorumlock:repairer";
 inline constexpr std::string_view repairer_ms = "10000";
-/// This prefix and a node's name give the key of the run in which that node was seen not durable
-/// (see detail::Notes).
-inline constexpr std::string_view node_prefix = "quorumlock:node:";
 
 }  // namespace quorumlock::redis

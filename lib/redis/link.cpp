@@ -13,7 +13,7 @@ using core::Time;
 Link::Link(Config config, core::Random& random)
     : RespWire(std::move(config.endpoint), config.largest_reply),
       attempts_(config.connect_timeout, random),
-      greeting_({endpoint().login, endpoint().db, config.wakes, endpoint().sentinels.has_value()}),
+      greeting_({endpoint().login, endpoint().db, endpoint().sentinels.has_value()}),
       orphan_(config.node_timeout),
       right_(std::move(config.enrolment), random),
       pipeline_(config.node_timeout, config.connect_timeout) {}
@@ -108,9 +108,10 @@ void Link::update(Time now) {
     asks_early_ = !up;
   }
   if (enrolment.take_repair()) events_.push(Repair{});
-  const Enrolment::Errand errand = enrolment.take_errand();
-  if (errand != Enrolment::Errand::none) events_.push(Errand{errand});
-  if (up) return announce();
+  if (up) {
+    announce();
+    return;
+  }
   // The link must not come up while an answer is missing, since it would then not notice that the
   // answer does not come.
   if (asks_early_) return;
@@ -122,7 +123,7 @@ void Link::come_up(Time now) {
   state_ = State::up;
   pipeline_.begin(now);
   if (!right_.barred()) trouble_.clear();
-  note(attempts_.succeed());
+  attempts_.succeed();
   announce();
   for (const Pipeline::Held& held : pipeline_.take_held()) {
     send(now, held.command.tag, held.bytes);
@@ -182,7 +183,7 @@ void Link::look_again(Time now) {
 }
 
 void Link::done(Time now, const Enrolment::Done& what) {
-  right_.enrolment().done(now, what);
+  right_.enrolment().done(what);
   update(now);
 }
 
@@ -200,17 +201,14 @@ void Link::on_handshake_failed(Time now, std::string_view why) {
   fail(now, Vote::tls_failed, std::string(why));
 }
 
-/// Ends the connection, or the attempt at one, if there is any. `noted`: writes a line to the log.
-void Link::fail(Time now, Vote reason, std::string why, bool noted) {
+/// Ends the connection, or the attempt at one, if there is any.
+void Link::fail(Time now, Vote reason, std::string why) {
   if (state_ == State::stopped || state_ == State::resting) return;
   const bool was_up = state_ == State::up;
   if (was_up && !pipeline_.empty()) {
     orphan_.leave(greeting_.facts().run_id, greeting_.client_id());
   }
-  if (noted && was_up) note("lost: " + why);
-  if (noted && !was_up) {
-    if (const auto sentence = attempts_.note_failure(now, why)) note(*sentence);
-  }
+  const bool news = !was_up && attempts_.fail(now, why);
   trouble_ = std::move(why);
   events_.push(Disconnect{});
   state_ = State::resting;
@@ -223,7 +221,7 @@ void Link::fail(Time now, Vote reason, std::string why, bool noted) {
   asks_early_ = false;
   down_reason_ = reason;
   // The state change comes before the answers, so that they cause no new commands to this node.
-  announce();
+  if (!announce() && news) events_.push(StillDown{});
   while (!pipeline_.empty()) {
     const Pipeline::Command lost = pipeline_.drop();
     if (lost.own) continue;
@@ -232,7 +230,7 @@ void Link::fail(Time now, Vote reason, std::string why, bool noted) {
 }
 
 void Link::stop(Time now) {
-  fail(now, Vote::unreachable, "closed", false);
+  fail(now, Vote::unreachable, "closed");
   attempts_.stop();
   state_ = State::stopped;
 }
@@ -276,10 +274,7 @@ void Link::advance(Time now) {
       attempts_.forgive();
       return open(now);
     }
-    if (first) {
-      trouble_ = "no answer within node_timeout";
-      note("stalled: no answer within node_timeout");
-    }
+    if (first) trouble_ = "no answer within node_timeout";
     const Pipeline::Command overdue = pipeline_.next_overdue(now);
     announce();
     if (!overdue.own) events_.push(Late{overdue.tag});
@@ -323,10 +318,7 @@ Link::Event* Link::next(Time now) {
     if (reply->type == Reply::Type::error && !answered.own && !right_.barred()) {
       trouble_ = greeting_.said(*reply);
     }
-    if (was_stalled && !pipeline_.is_stalled()) {
-      note("answers again");
-      announce();
-    }
+    if (was_stalled && !pipeline_.is_stalled()) announce();
     if (answered.own) {
       on_own_reply(now, answered.tag, *reply);
       continue;
@@ -339,11 +331,6 @@ Link::Event* Link::next(Time now) {
     if (answer.vote == Vote::not_enrolled) doubt(now);
     if (answer.vote == Vote::read_only && !right_.is_reading_again())  // held commands come last
       greeting_.ask_facts(now, output_buffer(), pipeline_);
-    // The user may have lost the right to DELEX or DELIFEQ; the release is retried as a script.
-    if (answered.tag.kind == core::CommandKind::release &&
-        (answer.vote == Vote::unauthorized || answer.vote == Vote::failed)) {
-      greeting_.no_deletion_command();
-    }
     return &event_;
   }
 }
@@ -356,16 +343,16 @@ void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
     if (const auto refused = greeting_.on_login_reply(now, reply, pipeline_)) note(*refused);
   } else if (const auto trouble = greeting_.on_later_reply(tag, reply)) {
     return fail(now, trouble->vote, trouble->why);
-  } else if (Greeting::completes_facts(tag)) {
+  } else if (greeting_.completes_facts(tag)) {
     right_.enrolment().look_at(now, greeting_.facts());
   }
   update(now);
 }
 
-/// Reports the link's state to the engine if it has changed.
-void Link::announce() {
+/// Reports the link's state to the engine if it has changed. Returns whether it has.
+bool Link::announce() {
   const bool up = state_ == State::up;
-  if (right_.is_reading_again() && up && !pipeline_.is_stalled()) return;
+  if (right_.is_reading_again() && up && !pipeline_.is_stalled()) return false;
   LinkState state = LinkState::up;
   Vote reason = Vote::pending;
   if (!up) {
@@ -378,22 +365,16 @@ void Link::announce() {
     state = LinkState::quarantined;
     reason = right_.vote();
   }
-  if (state == announced_.state && reason == announced_.reason) return;
-  if (state == LinkState::quarantined && reason != announced_.reason) {
-    note("does not vote: " + trouble(Time::max()));
-  }
+  if (state == announced_.state && reason == announced_.reason) return false;
   announced_ = {state, reason};
   events_.push(Changed{state, reason});
+  return true;
 }
 
 std::string Link::trouble(Time now) const {
   const bool is_its_own =
       state_ != State::up || pipeline_.is_stalled() || right_.barred() || right_.votes();
   return is_its_own ? trouble_ : right_.why(now);
-}
-
-void Link::note(std::string sentence) {
-  events_.push(Note{endpoint().name() + " " + std::move(sentence)});
 }
 
 }  // namespace quorumlock::redis

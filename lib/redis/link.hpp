@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "core/engine.hpp"
@@ -50,7 +51,6 @@ class Link final : public RespWire {
     core::Duration node_timeout{};
     core::Duration connect_timeout{};
     Enrolment::Config enrolment = {};
-    bool wakes = true;  ///< a release wakes waiters: see Options::wake
     std::size_t largest_reply = ReplyReader::max_bytes;
   };
 
@@ -64,10 +64,6 @@ class Link final : public RespWire {
   struct Repair {};
   /// The node's enrolment has changed: follow() what that means for all nodes.
   struct Enrolled {};
-  /// Do this with the other nodes; done() follows a look_up or a note.
-  struct Errand {
-    Enrolment::Errand what;
-  };
   /// The engine's view of this link has changed.
   struct Changed {
     core::LinkState state;
@@ -93,12 +89,15 @@ class Link final : public RespWire {
   struct Late {
     core::Tag tag;
   };
-  /// One sentence for the log.
+  /// The node is still down, as last reported, and the last attempt to connect was news (Attempts).
+  struct StillDown {};
+  /// Something is wrong with the node that its state does not show. A clause about it, for an
+  /// event.
   struct Note {
-    std::string sentence;
+    std::string why;
   };
-  using Event = std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, Errand, Changed,
-                             Answer, Late, Note>;
+  using Event = std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, Changed, Answer, Late,
+                             StillDown, Note>;
 
   Link(Config config, core::Random& random);
 
@@ -114,7 +113,7 @@ class Link final : public RespWire {
   void admit(core::Time now);
   /// The node's votes must not be counted while this connection lasts.
   void bar(core::Time now, Vote reason, std::string why);
-  /// The work that Repair or Errand asked for is done.
+  /// The work that Repair asked for is done.
   void done(core::Time now, const Enrolment::Done& what);
   /// The node's enrolment turned out to be different from what the link knows.
   void doubt(core::Time now);
@@ -126,6 +125,8 @@ class Link final : public RespWire {
   /// it. If the link does not take such a command now, the answer is the reason.
   void send(core::Time now, const core::Tag& tag, std::string_view bytes);
   void advance(core::Time now);
+  /// Adds a Note: a clause about the node.
+  void note(std::string why) { events_.push(Note{std::move(why)}); }
   /// Gives up the connection for good.
   void stop(core::Time now);
 
@@ -171,9 +172,8 @@ class Link final : public RespWire {
   void come_up(core::Time now);
   void send_held(core::Time now);
   void log_in_again(core::Time now);
-  void announce();
-  void fail(core::Time now, Vote reason, std::string why, bool noted = true);
-  void note(std::string sentence);
+  bool announce();
+  void fail(core::Time now, Vote reason, std::string why);
 
   State state_ = State::stopped;
   Attempts attempts_;

@@ -55,6 +55,9 @@ MembersChange::MembersChange(std::vector<Node> nodes) : nodes_(std::move(nodes))
         furthest_ && node.membership->rank() == furthest_->rank() && node.membership->to == next_;
     if (further || ours) furthest_ = node.membership;
   }
+  const bool merged = planted(Mutant::two_steps_merged) && furthest_->to != next_;
+  if (merged && furthest_->phase == MembersPhase::unsettled)
+    furthest_->phase = MembersPhase::settled;
   const bool settled = furthest_->phase == MembersPhase::settled;
   list_ = settled ? furthest_->to : furthest_->from;
   const bool is_ours = furthest_->to == next_;
@@ -316,17 +319,10 @@ Record MembersChange::brought_to_list(const Node& node) const {
 }
 
 std::vector<MembersChange::Step> MembersChange::announcing() const {
-  const bool merged = planted(Mutant::two_steps_merged) && stage_ == Stage::other &&
-                      furthest_->phase == MembersPhase::unsettled;
-  const NodeNames& list = merged ? furthest_->to : list_;
-  const std::uint32_t in = merged ? furthest_->epoch : epoch();
-  return steps_to({furthest_->founding, in, MembersPhase::announced, {}, list, next_},
+  return steps_to({furthest_->founding, epoch(), MembersPhase::announced, {}, list_, next_},
                   [&](const Node& node, const Membership& its) -> Record {
-                    const bool again = its.phase == MembersPhase::announced && its.epoch == in;
-                    if (again) return std::nullopt;
-                    const bool at_once = merged && its.epoch == in && its.to == list &&
-                                         is_member(list, node.called());
-                    return at_once ? node.enrolment : brought_to_list(node);
+                    const bool again = its.phase == MembersPhase::announced && its.epoch == epoch();
+                    return again ? std::nullopt : brought_to_list(node);
                   });
 }
 

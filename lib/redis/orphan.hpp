@@ -34,7 +34,7 @@ class Orphan {
   bool on_reply(const Reply& reply);
   /// Waits, since only time puts its commands before the next ones. Returns the end of the wait.
   core::Time wait(core::Time now) { return go_on_ = now + node_timeout_; }
-  /// A clause for the log. `why` is why the orphan cannot be killed.
+  /// A clause about the node, for an event. `why` is why the orphan cannot be killed.
   static std::string why_it_waits(const std::string& why);
   [[nodiscard]] core::Time deadline() const { return go_on_; }
   /// The connection on which it was to be killed has ended.

@@ -37,10 +37,6 @@ RecordTexts texts_of(const Reply& reply) {
   return texts;
 }
 
-void RecordChange::adopt(std::string& out) const {
-  call(out, adopt_script, {enrolment_key, candidate_key, members_key}, {from, to, as.text()});
-}
-
 void RecordChange::replace(std::string& out, std::string_view candidate,
                            std::string_view life) const {
   call(out, replace_script, {key, candidate_key}, {from, candidate, life});

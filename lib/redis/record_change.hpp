@@ -30,8 +30,6 @@ struct RecordChange {
   std::string_view key;  ///< the key that has `from`, for replace()
   std::string mark;      ///< ours under the repairer's key, while we repair
 
-  /// Appends the command that changes the record at once, without a wait.
-  void adopt(std::string& out) const;
   /// Appends the command that replaces `from` by a candidate; `life` is its time to live, in ms.
   void replace(std::string& out, std::string_view candidate, std::string_view life) const;
   /// Appends the command that makes us the repairer, under a new mark.

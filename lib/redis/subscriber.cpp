@@ -73,10 +73,10 @@ void Subscriber::on_closed(Time now, std::string_view why) {
 
 void Subscriber::fail(Time now, std::string_view why) {
   const bool was_up = state_ == State::up;
-  // Attempts go on without end, but only the first failure is logged: waiting works without this
+  // Attempts go on without end, but only the first failure is an event: waiting works without this
   // connection.
   if (was_up || !attempts_.is_repeated()) {
-    events_.push(Note{endpoint().name() + " sends no wake-ups: " + std::string(why)});
+    events_.push(Note{"sends no wake-ups: " + std::string(why)});
   }
   events_.push(Disconnect{});
   state_ = State::resting;

@@ -18,10 +18,10 @@ namespace quorumlock::redis {
 /// The second connection to a node, on which the node sends messages, as a state machine. The
 /// connection is opened at the first listen(), and again whenever it is lost.
 ///
-/// Nothing depends on it: a lost message delays a waiter by one poll. So a failure only adds a line
-/// to the log, and the connection is checked only along with those polls (ping()). If the first
-/// command after an idle time has no answer within node_timeout, the connection is made anew at
-/// once, like that of a Link.
+/// Nothing depends on it: a lost message delays a waiter by one poll. So a failure is only an
+/// event, and the connection is checked only along with those polls (ping()). If the first command
+/// after an idle time has no answer within node_timeout, the connection is made anew at once, like
+/// that of a Link.
 class Subscriber final : public RespWire {
  public:
   struct Config {
@@ -42,9 +42,9 @@ class Subscriber final : public RespWire {
     std::string channel;
     std::string text;
   };
-  /// One sentence for the log.
+  /// The connection is lost. A clause about the node, for an event.
   struct Note {
-    std::string sentence;
+    std::string why;
   };
   using Event = std::variant<Connect, Disconnect, Listening, Message, Note>;
 

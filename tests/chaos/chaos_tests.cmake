@@ -48,7 +48,7 @@ add_test(NAME chaos.unfenced COMMAND chaos --seconds 60 --seed 1 --faults stop_w
   --alone --no-fencing-check --page chaos-unfenced.html)
 set_tests_properties(chaos.unfenced PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*the store accepts no stale write")
-# The same with workers that count the votes of nodes that forgot: two of them then hold a lock at a time.
+# The same with nodes that forget and have their records back at once: two workers then hold a lock at a time.
 add_test(NAME chaos.unquarantined COMMAND chaos --seconds 60 --seed 1
   --faults forget_in_turn --alone --no-quarantine --page chaos-unquarantined.html)
 set_tests_properties(chaos.unquarantined PROPERTIES

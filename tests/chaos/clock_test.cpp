@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 using test::eventually;
 
-struct ServerClock : testing::Test {
+struct ClockOfServer : testing::Test {
   test::TemporaryDirectory directory;
   NodeClock clock{directory.path() / "clock"};
   local::Server server = local::Server::start(
@@ -26,7 +26,7 @@ struct ServerClock : testing::Test {
   bool exists(const std::string& key) { return redis({"EXISTS", key}).integer == 1; }
 };
 
-TEST_F(ServerClock, ShowsTheTrueTimeUntilItIsSet) {
+TEST_F(ClockOfServer, ShowsTheTrueTimeUntilItIsSet) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   EXPECT_NEAR(static_cast<double>(time()),
               static_cast<double>(std::chrono::duration_cast<std::chrono::seconds>(now).count()),
@@ -34,7 +34,7 @@ TEST_F(ServerClock, ShowsTheTrueTimeUntilItIsSet) {
 }
 
 // At a rate of 1.1 a key of 3300 ms is gone after 3000 ms.
-TEST_F(ServerClock, AFasterClockEndsAKeyEarlier) {
+TEST_F(ClockOfServer, AFasterClockEndsAKeyEarlier) {
   clock.run_at(1.1);
   const auto begin = steady_clock::now();
   redis({"SET", "key", "value", "PX", "3300"});
@@ -44,7 +44,7 @@ TEST_F(ServerClock, AFasterClockEndsAKeyEarlier) {
   EXPECT_GT(steady_clock::now() - begin, 2990ms);
 }
 
-TEST_F(ServerClock, AStepOfAMinuteEndsAKeyAtOnce) {
+TEST_F(ClockOfServer, AStepOfAMinuteEndsAKeyAtOnce) {
   redis({"SET", "key", "value", "PX", "30000"});
   const long long before = time();
   clock.step(60s);
@@ -52,13 +52,13 @@ TEST_F(ServerClock, AStepOfAMinuteEndsAKeyAtOnce) {
   EXPECT_NEAR(static_cast<double>(time() - before), 60, 2);
 }
 
-TEST_F(ServerClock, AStepBackMakesAKeyLastLonger) {
+TEST_F(ClockOfServer, AStepBackMakesAKeyLastLonger) {
   redis({"SET", "key", "value", "PX", "3000"});
   clock.step(-60s);
   EXPECT_GT(redis({"PTTL", "key"}).integer, 60'000);
 }
 
-TEST_F(ServerClock, IsTheSameClockAfterARestart) {
+TEST_F(ClockOfServer, IsTheSameClockAfterARestart) {
   clock.step(1000s);
   const long long before = time();
   server.restart();

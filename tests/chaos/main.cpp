@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000));
   app.add_flag("--no-fencing-check", unfenced, "a store that accepts everything: it has to fail");
   app.add_flag("--no-quarantine", settings.no_quarantine,
-               "workers that count the votes of nodes that forgot: it has to fail");
+               "nodes that forgot in turn get their records back at once: it has to fail");
   app.add_flag("--alone", settings.alone,
                "workers ask for one exclusive lock at a time, in no order");
   app.add_flag("--verbose", settings.verbose, "report each fault");
@@ -109,7 +109,6 @@ int main(int argc, char** argv) {
   role->add_option("--store", worker.store);
   role->add_option("--ttl", ttl);
   role->add_option("--max-ttl", max_ttl);
-  role->add_flag("--no-quarantine", worker.no_quarantine);
   role->add_flag("--alone", worker.alone);
   role->add_flag("--keeps", worker.keeps);
   role->add_flag("--verbose", worker.verbose);

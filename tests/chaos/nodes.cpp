@@ -72,6 +72,16 @@ bool Nodes::durable(int node) const {
   return servers_.at(static_cast<std::size_t>(node)).settings().durable;
 }
 
+void Nodes::forget(int node) {
+  const std::vector<std::string> keys{"quorumlock:enrolment", "quorumlock:members"};
+  std::vector<std::string> texts;
+  for (const std::string& key : keys) texts.push_back(ask(node, {"GET", key}).text);
+  ask(node, {"FLUSHALL"});
+  for (std::size_t i = 0; keeps_records_ && i < keys.size(); ++i) {
+    ask(node, {"SET", keys[i], texts[i]});
+  }
+}
+
 void Nodes::set_weather(int node, const Weather& weather) {
   proxy_->set(static_cast<std::size_t>(node), weather);
 }

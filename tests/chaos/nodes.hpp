@@ -37,6 +37,10 @@ class Nodes {
   [[nodiscard]] int after(int node, int steps) const;
   /// Whether the node writes to disk before it answers; the others keep nothing.
   [[nodiscard]] bool durable(int node) const;
+  /// Deletes all keys of the node.
+  void forget(int node);
+  /// Plants a mistake: from now on forget() leaves the node its record, so that it votes at once.
+  void give_records_back() { keeps_records_ = true; }
   local::Server& server(int node) { return servers_.at(static_cast<std::size_t>(node)); }
   NodeClock& clock(int node) { return *clocks_.at(static_cast<std::size_t>(node)); }
   void set_weather(int node, const Weather& weather);
@@ -61,6 +65,7 @@ class Nodes {
   std::unique_ptr<Proxy> proxy_;
   std::vector<int> list_;
   bool tls_ = false;
+  bool keeps_records_ = false;  ///< see give_records_back()
 };
 
 }  // namespace quorumlock::chaos

@@ -15,7 +15,6 @@
 #include "chaos/store.hpp"
 #include "local/enroll.hpp"
 #include "support/cluster.hpp"
-#include "support/eventually.hpp"
 
 namespace quorumlock::chaos {
 namespace {
@@ -55,6 +54,7 @@ class Run {
                   [this](const std::string& what) { say(what); }) {}
 
   History run() {
+    if (settings_.no_quarantine) nodes_.give_records_back();
     enroll_nodes();
     for (int worker = 0; worker < workers_.size(); ++worker) workers_.start(worker);
     if (settings_.redeploys > 0) {
@@ -79,7 +79,6 @@ class Run {
     each.store = directory_.path() / "store";
     each.ttl = lock_ttl;
     each.max_ttl = max_ttl;
-    each.no_quarantine = settings_.no_quarantine;
     each.alone = settings_.alone;
     each.keeps = settings_.redeploys > 0;
     each.verbose = settings_.verbose;
@@ -87,21 +86,7 @@ class Run {
   }
 
   /// The directories are new: no client can hold a lock yet.
-  void enroll_nodes() {
-    Options options = options_of(settings_of_workers());
-    if (settings_.no_quarantine) {
-      // Such a client enrols nodes as soon as it is connected. Only one does so here, since several
-      // at once might found different clusters.
-      options.quarantine = Quarantine::unsafe_never;
-      Coordinator first = Coordinator::create(std::move(options)).value();
-      const bool all_vote =
-          test::eventually([&] { return first.status().value().voters() == settings_.nodes; });
-      if (!all_vote) throw std::runtime_error("the nodes cannot be enrolled");
-      return;
-    }
-    options.quarantine = Quarantine::trust_disk;  // a restart of a durable node costs no vote
-    local::enroll_new(std::move(options));
-  }
+  void enroll_nodes() { local::enroll_new(options_of(settings_of_workers())); }
 
   [[nodiscard]] std::string clock() const {
     std::ostringstream text;
@@ -246,7 +231,7 @@ class Run {
       }
       return true;
     });
-    if (!settings_.no_quarantine) await_list();
+    await_list();
     for (int worker = 0; worker < workers_.size(); ++worker) {
       const Time* again = workers_.first_lock_after(worker, *healed_);
       if (again != nullptr) again_.emplace(worker, *again);

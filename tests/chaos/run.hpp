@@ -24,8 +24,8 @@ struct RunSettings {
   /// shrinks again, each time with a rolling deployment of all workers.
   int redeploys = 0;
   bool fencing_check = true;
-  bool no_quarantine = false;
-  bool alone = false;  ///< see WorkerSettings
+  bool no_quarantine = false;  ///< see Nodes::give_records_back()
+  bool alone = false;          ///< see WorkerSettings
   bool verbose = false;
 };
 

@@ -71,10 +71,10 @@ Time Schedule::step() {
   return next;
 }
 
-/// A node that was restarted has no vote before a client has found out that its disk kept
-/// everything, or has enrolled it anew; and a node that missed a step of a change has none before
-/// it has made that step. Both take longer on a busy machine. Two such nodes in addition to one
-/// that is being replaced are too many for a list of five.
+/// A node that was restarted has no vote before a client has enrolled it anew; and a node that
+/// missed a step of a change has none before it has made that step. Both take longer on a busy
+/// machine. Two such nodes in addition to one that is being replaced are too many for a list of
+/// five.
 bool Schedule::votes_again(const Active& active) {
   const int node = active.target;
   if (active.fault->traits().of_worker || !world_.nodes.in_list(node)) return true;

@@ -64,7 +64,7 @@ class ForgetInTurn final : public Fault {
   }
   void heal(World& world, int node) override {
     limit_memory(world, node, "0");
-    world.nodes.ask(node, {"FLUSHALL"});
+    world.nodes.forget(node);
   }
 
  private:
@@ -83,7 +83,8 @@ void add_server_faults(Faults& faults) {
   add(new KillServer({.name = "kill_durable",
                       .words = "killed and restarted; it had everything on disk",
                       .least = 100ms,
-                      .most = 3s},
+                      .most = 3s,
+                      .forgets = true},
                      true));
   add(new KillServer({.name = "kill_volatile",
                       .words = "killed and restarted; it has forgotten everything",

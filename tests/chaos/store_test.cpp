@@ -7,32 +7,32 @@
 namespace quorumlock::chaos {
 namespace {
 
-struct FencedStore : testing::Test {
+struct StoreFenced : testing::Test {
   test::TemporaryDirectory directory;
   Store store{directory.path() / "store", true};
   StoreClient early{directory.path() / "store"};
   StoreClient late{directory.path() / "store"};
 };
 
-TEST_F(FencedStore, RefusesASmallerToken) {
+TEST_F(StoreFenced, RefusesASmallerToken) {
   EXPECT_TRUE(early.write("r", "a", 0, 10));
   EXPECT_TRUE(late.write("r", "b", 1, 11));
   EXPECT_FALSE(early.write("r", "a", 0, 10));
   EXPECT_TRUE(late.write("r", "b", 1, 11));
 }
 
-TEST_F(FencedStore, TakesAnEqualTokenFromItsOwnerOnly) {
+TEST_F(StoreFenced, TakesAnEqualTokenFromItsOwnerOnly) {
   EXPECT_TRUE(early.write("r", "a", 0, 10));
   EXPECT_FALSE(late.write("r", "b", 1, 10));
   EXPECT_TRUE(early.write("r", "a", 0, 10));
 }
 
-TEST_F(FencedStore, KeepsResourcesApart) {
+TEST_F(StoreFenced, KeepsResourcesApart) {
   EXPECT_TRUE(early.write("r", "a", 0, 10));
   EXPECT_TRUE(late.write("s", "b", 1, 5));
 }
 
-TEST_F(FencedStore, RemembersAllWritesInTheirOrder) {
+TEST_F(StoreFenced, RemembersAllWritesInTheirOrder) {
   early.write("r", "a", 0, 10);
   late.write("r", "b", 1, 9);
   const std::vector<Write> writes = store.writes();
@@ -44,7 +44,7 @@ TEST_F(FencedStore, RemembersAllWritesInTheirOrder) {
   EXPECT_LE(writes[0].at, writes[1].at);
 }
 
-TEST(UnfencedStore, TakesEverything) {
+TEST(StoreUnfenced, TakesEverything) {
   const test::TemporaryDirectory directory;
   Store store(directory.path() / "store", false);
   StoreClient client(directory.path() / "store");

@@ -272,7 +272,6 @@ Options options_of(const WorkerSettings& settings) {
   options.ttl = settings.ttl;
   options.max_ttl = settings.max_ttl;
   options.order = WaitOrder::unordered;
-  if (settings.no_quarantine) options.quarantine = Quarantine::unsafe_never;
   options.retry = {10ms, 30ms};
   options.connect_timeout = 1s;
   if (settings.verbose) {

@@ -22,8 +22,7 @@ struct WorkerSettings {
   std::filesystem::path store;
   std::chrono::milliseconds ttl{1500};  ///< each lease's own is drawn within a third of it
   std::chrono::milliseconds max_ttl{3000};
-  bool no_quarantine = false;  ///< Quarantine::unsafe_never
-  bool alone = false;          ///< always wants one lock exclusively, and waits in no order
+  bool alone = false;  ///< always wants one lock exclusively, and waits in no order
   bool keeps = false;  ///< holds a lock of its own as long as it lives, and must not lose it
   bool verbose = false;
 };

@@ -60,7 +60,6 @@ std::vector<std::string> Workers::arguments(int worker) const {
                                     "--store",         settings_.store.string(),
                                     "--ttl",           std::to_string(settings_.ttl.count()),
                                     "--max-ttl",       std::to_string(settings_.max_ttl.count())};
-  if (settings_.no_quarantine) words.emplace_back("--no-quarantine");
   if (settings_.alone) words.emplace_back("--alone");
   if (settings_.keeps) words.emplace_back("--keeps");
   if (settings_.verbose) words.emplace_back("--verbose");

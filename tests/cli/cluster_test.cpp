@@ -60,7 +60,14 @@ class ClusterCommand : public testing::Test {
     return json::parse(ended.out).at("error").at("message");
   }
 
-  TemporaryDirectory directory;
+  /// Gives every command a configuration with this max_ttl.
+  void use_max_ttl(const std::string& max_ttl) {
+    const std::string file = (configuration.path() / "config.json").string();
+    std::ofstream(file) << R"({"ttl": "900ms", "max_ttl": ")" << max_ttl << "\"}";
+    environment.push_back("QUORUMLOCK_CONFIG=" + file);
+  }
+
+  TemporaryDirectory directory, configuration;
   int port = 0;
   std::vector<std::string> more_flags;
   std::vector<std::string> environment;
@@ -153,7 +160,9 @@ TEST_F(ClusterCommand, StopLeavesNothingBehind) {
 }
 
 TEST_F(ClusterCommand, StartedTwiceIsTheSameCluster) {
-  // A node that died is started again with its data; another size or port is refused.
+  // A node that died is started again with its data, and the command waits until it votes; another
+  // size or port is refused.
+  use_max_ttl("1s");
   const json started = start();
   const pid_t pid = started.at("nodes")[1].at("pid");
   Redis(started.at("nodes")[1].at("url"))({"SET", "key", "value"});
@@ -165,9 +174,35 @@ TEST_F(ClusterCommand, StartedTwiceIsTheSameCluster) {
   EXPECT_EQ(nodes[0].at("pid"), started.at("nodes")[0].at("pid"));
   EXPECT_NE(nodes[1].at("pid"), pid);
   EXPECT_EQ(Redis(nodes[1].at("url"))({"GET", "key"}).text, "value");
+  EXPECT_THAT(again.err, HasSubstr("started 1 of 3 nodes again, with their data"));
+  EXPECT_THAT(again.err, HasSubstr("max_ttl, 1 s, has passed"));
   const Ended other = run("start", {"--size", "5"});
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(message(other), HasSubstr("cluster of 3 nodes"));
+}
+
+TEST_F(ClusterCommand, ANodeOfAnOldDirectoryVotesOnlyAfterMaxTtl) {
+  // All nodes have died, as at a restart of the machine.
+  use_max_ttl("2s");
+  const json started = start();
+  for (const json& node : started.at("nodes")) ::kill(node.at("pid").get<pid_t>(), SIGKILL);
+  ASSERT_TRUE(eventually([&] {
+    const json now = json::parse(run("status").out);
+    return std::ranges::none_of(now.at("nodes"),
+                                [](const json& node) { return node.at("answers"); });
+  }));
+  const Clock::time_point begin = Clock::now();
+  const Ended again = run("start");
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_GE(Clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_THAT(again.err, HasSubstr("started 3 of 3 nodes again, with their data"));
+  std::string urls;
+  for (const json& node : started.at("nodes")) {
+    urls += (urls.empty() ? "" : ",") + node.at("url").get<std::string>();
+  }
+  const Ended status =
+      Program({QUORUMLOCK_PROGRAM, "--json", "--nodes", urls, "status"}, environment).finish();
+  EXPECT_EQ(json::parse(status.out).at("voters"), size) << status.out;
 }
 
 TEST_F(ClusterCommand, APortInUseIsRefusedBeforeAnythingIsStarted) {

@@ -56,7 +56,7 @@ TEST_F(Doctor, NamesWhatIsWrongWithANodeAndTheRemedy) {
   EXPECT_THAT(codes(document, url(2)), Contains("no_fsync"));
   const Ended shown = run({"doctor"});
   EXPECT_EQ(shown.code, 1);
-  EXPECT_THAT(shown.out, HasSubstr("error: " + url(0) + " has appendfsync everysec"));
+  EXPECT_THAT(shown.out, HasSubstr("hint: " + url(0) + " has appendfsync everysec"));
   EXPECT_THAT(shown.out, HasSubstr("Remedy: set maxmemory-policy noeviction"));
 }
 

@@ -93,7 +93,7 @@ TEST_F(Enroll, ChangesMaxTtlAfterTheLongerOfTheTwo) {
     ASSERT_EQ(ended.code, 0) << ended.err;
     EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
     EXPECT_THAT(*cluster.value(0, enrolment),
-                HasSubstr(max_ttl == "2s" ? ":2000,a,86400@#" : ":1000,a,86400@#"));
+                HasSubstr(max_ttl == "2s" ? ":2000,86400@#" : ":1000,86400@#"));
   }
 }
 
@@ -121,7 +121,7 @@ TEST_F(Enroll, ACandidateOfAClientWithAnotherMaxTtlIsReplaced) {
   EXPECT_EQ(told.code, 64);
   EXPECT_THAT(told.err, HasSubstr("by a client with another max_ttl"));
   ASSERT_EQ(quorumlock({"enroll"}).code, 0);
-  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":2000,a,86400@#"));
+  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":2000,86400@#"));
 }
 
 TEST_F(Enroll, NewEnrollsAtOnce) {
@@ -142,7 +142,7 @@ TEST_F(Enroll, NewIsRefusedIfANodeIsNotNew) {
     EXPECT_EQ(error.at("code"), "misconfigured");
     EXPECT_THAT(error.at("message"), HasSubstr(why));
   };
-  cluster.raw(1, {"SET", enrolment, "0123:1000,a,86400:volatile"});
+  cluster.raw(1, {"SET", enrolment, "0123:1000,86400"});
   refused("enrolled already");
   EXPECT_EQ(enrolled(), 1);
   cluster.raw(1, {"DEL", enrolment});
@@ -189,17 +189,18 @@ TEST_F(Enroll, NewIsRefusedWhileAClientSaysThatTheyWereEnrolled) {
   holder.finish();
 }
 
-TEST_F(Enroll, TheDiskIsTrustedIfTheOperatorSaysSo) {
-  // The disk is trusted from the beginning, or from later on, which takes a quarantine.
-  ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
-  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":1000,a,86400@#"));
-  ASSERT_EQ(quorumlock({"enroll", "--trust-disk"}).code, 0);
-  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":1000,d,86400@#"));
-  const json node = json::parse(quorumlock({"--json", "status"}).out).at("nodes")[0];
-  EXPECT_EQ(node.at("enrolment").at("quarantine"), "trust_disk");
+TEST_F(Enroll, TheWordThatDisksAreTrustedIsGone) {
+  // It is refused with what happens instead, on the command line and in a configuration.
+  const Ended refused = quorumlock({"enroll", "--trust-disk"});
+  EXPECT_EQ(refused.code, 64);
+  EXPECT_THAT(refused.err, HasSubstr("--trust-disk is gone"));
+  EXPECT_THAT(refused.err, HasSubstr("casts no vote until max_ttl"));
+  EXPECT_EQ(enrolled(), 0);
+  EXPECT_THAT(quorumlock({"enroll", "--help"}).out, Not(HasSubstr("trust")));
   std::ofstream(config) << R"({"ttl": "900ms", "max_ttl": "1s", "quarantine": "always"})";
-  EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 64);
-  EXPECT_EQ(quorumlock({"enroll", "--trust-disk"}).code, 64);
+  const Ended configured = quorumlock({"enroll", "--new"});
+  EXPECT_EQ(configured.code, 64);
+  EXPECT_THAT(configured.err, HasSubstr("the key \"quarantine\" is gone"));
 }
 
 TEST_F(Enroll, ForceEnrollsNodesThatAreNotNew) {
@@ -208,7 +209,7 @@ TEST_F(Enroll, ForceEnrollsNodesThatAreNotNew) {
   EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
   use_max_ttl("2s");
   ASSERT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
-  EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr(":2000,a,86400@#"));
+  EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr(":2000,86400@#"));
   EXPECT_EQ(cluster.value(1, "quorumlock:fence:orders"), "7");
   EXPECT_EQ(quorumlock({"enroll", "--force"}).code, 64);  // only with --new
 }

@@ -57,17 +57,32 @@ TEST_F(LogFormat, RunWritesItsEventsAsJsonLines) {
 }
 
 TEST_F(LogFormat, SentencesAreLinesToo) {
-  // These are the sentences of --verbose, and the one with which a command fails.
+  // These are the command's own sentences of --verbose, and the one with which a command fails. An
+  // event is not there twice.
+  const Ended verbose = start_run("free", "true", {"--log-format=json", "--verbose"}).finish();
+  EXPECT_EQ(verbose.code, 0);
+  const json held = first(lines_of(verbose.err), "message");
+  ASSERT_TRUE(held.is_object()) << verbose.err;
+  EXPECT_THAT(held.at("reason").get<std::string>(), testing::StartsWith("holding free"));
+  EXPECT_THAT(verbose.err, Not(HasSubstr(" is up: ")));
   hold("taken");
   const Ended ended = run({"--log-format=json", "--verbose", "acquire", "taken"});
   EXPECT_EQ(ended.code, 75);
   EXPECT_THAT(ended.out, IsEmpty());
   const std::vector<json> lines = lines_of(ended.err);
-  EXPECT_TRUE(first(lines, "message").is_object()) << ended.err;
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines.back().at("event"), "contended");
   EXPECT_EQ(lines.back().at("level"), "error");
   EXPECT_THAT(lines.back().at("reason").get<std::string>(), HasSubstr("could not lock \"taken\""));
+}
+
+TEST_F(LogFormat, AsTextVerboseHasTheSentencesOfEvents) {
+  const Ended ended = start_run("orders", "true", {"--verbose"}).finish();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.err,
+              HasSubstr("quorumlock: " + cluster.shown_urls()[0] + " is up: it votes\n"));
+  EXPECT_THAT(ended.err, Not(HasSubstr("is acquired")));
+  EXPECT_THAT(ended.err, Not(HasSubstr("is released")));
 }
 
 TEST_F(LogFormat, ANodeThatDiesIsALineOfALeaderAndOfAnObserver) {

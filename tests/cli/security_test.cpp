@@ -55,15 +55,15 @@ std::vector<std::string> without(const std::string& user, const std::string& rig
   return words;
 }
 
-class UsersOfNodes : public CommandLine {
+class Security : public CommandLine {
  protected:
-  UsersOfNodes() : CommandLine({.size = 3, .durable = true, .tcp = true, .user = ""}) {
+  Security() : CommandLine({.size = 3, .durable = true, .tcp = true, .user = ""}) {
     cluster.raw_everywhere({"ACL", "SETUSER", "test", "on", ">s3cret", "+@all", "~*", "&*"});
     cluster.raw_everywhere({"AUTH", "test", "s3cret"});
     cluster.raw_everywhere({"ACL", "SETUSER", "default", "off"});
     std::ofstream(password) << "s3cret\n";
   }
-  ~UsersOfNodes() override { allow_default(); }
+  ~Security() override { allow_default(); }
   void allow_default() { cluster.raw_everywhere({"ACL", "SETUSER", "default", "on"}); }
 
   void make(const std::string& user) { cluster.raw_everywhere(line_for(user)); }
@@ -101,10 +101,10 @@ class UsersOfNodes : public CommandLine {
   const std::string password = directory.path() / "password";
 };
 
-TEST_F(UsersOfNodes, APlainUserLocksWithoutWaitingInOrder) {
+TEST_F(Security, APlainUserLocksWithoutWaitingInOrder) {
   // The user acquires, extends, is refused what another holds, waits unordered and releases.
   make("plain");
-  const json unordered = {{"order", "unordered"}, {"wake", false}};
+  const json unordered = {{"order", "unordered"}};
   const Ended acquired = as("plain", {"acquire", "--ttl", "20s", "one"}, unordered);
   ASSERT_EQ(acquired.code, 0) << acquired.err;
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
@@ -115,7 +115,7 @@ TEST_F(UsersOfNodes, APlainUserLocksWithoutWaitingInOrder) {
   EXPECT_EQ(waits.finish().code, 0);
 }
 
-TEST_F(UsersOfNodes, AUserWithEveryKindOfLockIsRefusedNothing) {
+TEST_F(Security, AUserWithEveryKindOfLockIsRefusedNothing) {
   // The user waits in order, reads, looks and calls the doctor: no node refuses a command or a key.
   make("locker");
   Program holds = start_as("locker", {"run", "one", "--", "sh", "-c", "echo held; read line"});
@@ -137,7 +137,7 @@ TEST_F(UsersOfNodes, AUserWithEveryKindOfLockIsRefusedNothing) {
   EXPECT_EQ(refused(), "");
 }
 
-TEST_F(UsersOfNodes, AnOperatorLooksAfterTheNodes) {
+TEST_F(Security, AnOperatorLooksAfterTheNodes) {
   // The user enrols nodes, and shows their members and health.
   make("operator");
   for (const char* command : {"enroll", "status", "doctor", "members"}) {
@@ -147,7 +147,7 @@ TEST_F(UsersOfNodes, AnOperatorLooksAfterTheNodes) {
   EXPECT_EQ(refused(), "");
 }
 
-TEST_F(UsersOfNodes, TheDoctorSaysWhatEachMissingRightCosts) {
+TEST_F(Security, TheDoctorSaysWhatEachMissingRightCosts) {
   // Each right of the page's table is taken from the user of one node, three at a time.
   const std::vector<Row> rows = rows_of_rights();
   ASSERT_GE(rows.size(), 35U);
@@ -178,7 +178,7 @@ TEST_F(UsersOfNodes, TheDoctorSaysWhatEachMissingRightCosts) {
   }
 }
 
-TEST_F(UsersOfNodes, WithoutSubscribeAWaiterLooksForItself) {
+TEST_F(Security, WithoutSubscribeAWaiterLooksForItself) {
   make("locker");
   cluster.raw_everywhere(without("locker", "subscribe"));
   const Ended acquired = as("locker", {"acquire", "--ttl", "20s", "one"});
@@ -190,7 +190,7 @@ TEST_F(UsersOfNodes, WithoutSubscribeAWaiterLooksForItself) {
   EXPECT_EQ(waits.finish().code, 0);
 }
 
-TEST_F(UsersOfNodes, WithoutSelectANodeWithADatabaseSaysSo) {
+TEST_F(Security, WithoutSelectANodeWithADatabaseSaysSo) {
   make("locker");
   cluster.raw_everywhere(without("locker", "select"));
   EXPECT_EQ(as("locker", {"run", "one", "--", "true"}).code, 0);
@@ -203,7 +203,7 @@ TEST_F(UsersOfNodes, WithoutSelectANodeWithADatabaseSaysSo) {
   EXPECT_THAT(doctor.out, HasSubstr("refused SELECT: NOPERM"));
 }
 
-TEST_F(UsersOfNodes, AManagedServicesUserLocks) {
+TEST_F(Security, AManagedServicesUserLocks) {
   // The user may call neither CONFIG nor CLIENT KILL: the nodes vote, and the doctor says what is
   // lost.
   cluster.raw_everywhere(

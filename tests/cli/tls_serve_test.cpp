@@ -14,9 +14,9 @@ using std::chrono::hours;
 
 constexpr const char* bearer = "0123456789abcdef0123456789abcdef";
 
-class ServeTls : public ServeCommand {
+class TlsServe : public ServeCommand {
  protected:
-  ServeTls() {
+  TlsServe() {
     ours.write(file("ca.pem"));
     ours.issue({}, file("server.pem"), file("server.key"));
     ours.issue({.name = "web-3", .hosts = ""}, file("client.pem"), file("client.key"));
@@ -63,7 +63,7 @@ class ServeTls : public ServeCommand {
   const local::Authority ours{"ours"};
 };
 
-TEST_F(ServeTls, AnswersClientsWithACertificateOfTheAuthority) {
+TEST_F(TlsServe, AnswersClientsWithACertificateOfTheAuthority) {
   const Server server = with_client_ca();
   EXPECT_THAT(server.url(), testing::StartsWith("https://0.0.0.0:"));
   const httplib::Result answer = asked(server, "client");
@@ -76,7 +76,7 @@ TEST_F(ServeTls, AnswersClientsWithACertificateOfTheAuthority) {
   EXPECT_EQ(asked(server, "client", {{"Sec-Fetch-Site", "cross-site"}})->status, 403);
 }
 
-TEST_F(ServeTls, AClientLearnsWhatIsWrongWithItsCertificate) {
+TEST_F(TlsServe, AClientLearnsWhatIsWrongWithItsCertificate) {
   const local::Authority theirs("theirs");
   theirs.issue({.name = "web-3"}, file("theirs.pem"), file("theirs.key"));
   ours.issue({.name = "web-3", .begins = -hours(48), .ends = -hours(24)}, file("old.pem"),
@@ -94,7 +94,7 @@ TEST_F(ServeTls, AClientLearnsWhatIsWrongWithItsCertificate) {
   EXPECT_EQ(asked(server, "client")->status, 200);
 }
 
-TEST_F(ServeTls, ATokenIsEnoughIfThereIsOne) {
+TEST_F(TlsServe, ATokenIsEnoughIfThereIsOne) {
   std::ofstream(file("token")) << bearer << "\n";
   const Server server = served({"--client-ca", file("ca.pem"), "--token-file", file("token")});
   const auto status = [&](const std::string& certificate, const std::string& token) {
@@ -111,14 +111,14 @@ TEST_F(ServeTls, ATokenIsEnoughIfThereIsOne) {
                  "--client-ca, or give the token");
 }
 
-TEST_F(ServeTls, WithoutAnAuthorityACertificateCountsForNothing) {
+TEST_F(TlsServe, WithoutAnAuthorityACertificateCountsForNothing) {
   std::ofstream(file("token")) << bearer << "\n";
   const Server server = served({"--token-file", file("token")});
   EXPECT_EQ(asked(server, "client")->status, 401);
   EXPECT_EQ(asked(server, "", {{"Authorization", "Bearer " + std::string(bearer)}})->status, 200);
 }
 
-TEST_F(ServeTls, SendsEventsAndEndsWithStreamsOpen) {
+TEST_F(TlsServe, SendsEventsAndEndsWithStreamsOpen) {
   Server server = with_client_ca();
   httplib::SSLClient client("127.0.0.1", server.port(), file("client.pem"), file("client.key"));
   client.set_ca_cert_path(file("ca.pem"));
@@ -139,7 +139,7 @@ TEST_F(ServeTls, SendsEventsAndEndsWithStreamsOpen) {
   EXPECT_THAT(ended.err, IsEmpty());
 }
 
-TEST_F(ServeTls, PlainTextOnATlsPortIsRefusedInASentence) {
+TEST_F(TlsServe, PlainTextOnATlsPortIsRefusedInASentence) {
   const Server server = with_client_ca();
   const HttpAnswer plain = server.get("/api/status");
   EXPECT_EQ(plain.status, 400);
@@ -153,7 +153,7 @@ TEST_F(ServeTls, PlainTextOnATlsPortIsRefusedInASentence) {
   EXPECT_EQ(asked(server, "client")->status, 200);
 }
 
-TEST_F(ServeTls, ReadsItsFilesAgainIfTheyHaveChanged) {
+TEST_F(TlsServe, ReadsItsFilesAgainIfTheyHaveChanged) {
   // The client trusts only the new authority, and its certificate is of that authority.
   Server server = with_client_ca();
   EXPECT_EQ(asked(server, "client")->status, 200);
@@ -171,7 +171,7 @@ TEST_F(ServeTls, ReadsItsFilesAgainIfTheyHaveChanged) {
               HasSubstr("which is not the key of the certificate in --tls-cert"));
 }
 
-TEST_F(ServeTls, BadFilesAreSentences) {
+TEST_F(TlsServe, BadFilesAreSentences) {
   const std::string cert = file("server.pem"), key = file("server.key");
   const auto says = [&](const std::vector<std::string>& flags, const std::string& sentence) {
     const Ended ended = refused(flags);

@@ -166,7 +166,6 @@ class LinkHarness {
     link_.done(now_, redis::Enrolment::Repaired{.as = *link_.enrolment().others().founded});
   }
   void take(const Link::Enrolled&) { link_.follow(now_, link_.enrolment().others()); }
-  void take(const Link::Errand&) { link_.done(now_, redis::Enrolment::ErrandEnd::good); }
   void take(const Link::Late& late) {
     require(late.tag.claim.index < commands_.size(), "a command is late that nobody sent");
     Command& command = commands_[late.tag.claim.index];
@@ -175,8 +174,11 @@ class LinkHarness {
     command.late = true;
   }
   void take(const Link::Note& note) {
-    require_sentence(note.sentence);
-    require(note.sentence.size() <= longest_sentence, "a note is long");
+    require_sentence(note.why);
+    require(note.why.size() <= longest_sentence, "a note is long");
+  }
+  void take(const Link::StillDown&) {
+    require(state_ == core::LinkState::down, "it is still down, and was not before");
   }
   /// Reads every part of the reply.
   static void walk(const redis::Reply& reply, std::size_t& bytes, std::size_t& elements) {

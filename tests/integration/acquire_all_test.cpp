@@ -183,29 +183,6 @@ TEST_F(AcquireAll, AWaiterThatGivesUpLetsAllOthersThrough) {
   for (const std::string& each : {a, b}) see_waiters(each, 0);
 }
 
-TEST_F(AcquireAll, AnUnorderedWaitIsWokenByTheReleaseOfAny) {
-  // The waiter's own retry pause would be half a minute.
-  Options slow = options();
-  slow.retry = {30s, 40ms};
-  Coordinator holder = connect();
-  Coordinator waiter = test::connect(slow);
-  warm(waiter);
-  Result<Lease> held = holder.acquire(b);
-  ASSERT_TRUE(ok(held));
-  Answer<Result<Lease>> answer;
-  waiter.async_acquire_all({a, b}, {.wait = forever, .order = WaitOrder::unordered}, {},
-                           answer.handler());
-  for (int node = 0; node < 5; ++node) {
-    ASSERT_TRUE(eventually([&] {
-      return cluster().raw(node, {"PUBSUB", "CHANNELS", "quorumlock:free:*"}).elements.size() == 2;
-    }));
-  }
-  const Clock::time_point begun = Clock::now();
-  EXPECT_TRUE(ok(held->release()));
-  EXPECT_TRUE(ok(answer.get()));
-  EXPECT_LE(Clock::now() - begun, 10s);
-}
-
 TEST_F(AcquireAll, IsLostIfOneOfThemIsLost) {
   // One key of the set is gone from a quorum: the lease ends, and the others are deleted.
   Coordinator coordinator = connect();
@@ -311,7 +288,7 @@ TEST_F(AcquireAll, ServesManyWaitersOfOneProcessForManySets) {
 
 /// Five philosophers, each in a process of its own. A file has a number for each fork, which only
 /// the lock on the fork protects.
-TEST(Philosophers, AllDineAndNoForkIsHeldTwice) {
+TEST(AcquireAllPhilosophers, AllDineAndNoForkIsHeldTwice) {
   // Each asks for both forks, in a circle: no deadlock, no lost update, and all of them finish.
   constexpr int seats = 5;
   constexpr int times = 20;

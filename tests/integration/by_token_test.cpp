@@ -136,9 +136,9 @@ TEST_F(ByToken, AReleaseWorksAfterManyExtends) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-class Inspect : public FiveNodes {};
+class ByTokenInspect : public FiveNodes {};
 
-TEST_F(Inspect, ReportsTheHolder) {
+TEST_F(ByTokenInspect, ReportsTheHolder) {
   // Inspection reports node by node: the holder's token and time left, another's value, no key, a
   // dead node.
   Coordinator coordinator = connect();
@@ -159,7 +159,7 @@ TEST_F(Inspect, ReportsTheHolder) {
   EXPECT_GT(*seen->nodes.at(1).expires_in, 1s);
 }
 
-TEST_F(Inspect, ReportsKeysThatAreNotLocks) {
+TEST_F(ByTokenInspect, ReportsKeysThatAreNotLocks) {
   // A hash, a value without expiry, an empty key and a dead node are not holders; each is reported
   // by name.
   cluster().raw(0, {"HSET", key, "f", "v"});
@@ -177,7 +177,7 @@ TEST_F(Inspect, ReportsKeysThatAreNotLocks) {
   EXPECT_EQ(seen->nodes.at(4).vote, Vote::unreachable);
 }
 
-TEST_F(Inspect, ReportsTheReaders) {
+TEST_F(ByTokenInspect, ReportsTheReaders) {
   // Two readers share the lock, and a writer of a third process waits.
   Coordinator one = connect();
   Coordinator other = connect();
@@ -202,7 +202,7 @@ TEST_F(Inspect, ReportsTheReaders) {
   EXPECT_TRUE(fails_with(writes.get(), Errc::cancelled));
 }
 
-TEST_F(Inspect, DoesNotWaitLongForASilentNode) {
+TEST_F(ByTokenInspect, DoesNotWaitLongForASilentNode) {
   // A node that does not answer is reported as silent after node_timeout.
   Options impatient = options();
   impatient.node_timeout = 200ms;

@@ -23,9 +23,6 @@ class Close : public FiveNodes {
     EXPECT_TRUE(fails_with(coordinator.release(key, OwnerToken("t")), Errc::closed));
     EXPECT_TRUE(fails_with(coordinator.inspect(key), Errc::closed));
     EXPECT_TRUE(fails_with(coordinator.with_lock(key, {}, [](Lease&) {}), Errc::closed));
-    Mutex mutex(coordinator, key);
-    EXPECT_THROW(mutex.lock(), Error);
-    EXPECT_THROW((void)mutex.try_lock(), Error);
   }
 };
 

@@ -170,7 +170,7 @@ TEST_F(CredentialsOfNodes, ATokenIsRenewedBeforeItEnds) {
   EXPECT_GE(asked, 15);
   EXPECT_TRUE(ok(held->extend(20s)));
   EXPECT_TRUE(ok(held->release()));
-  EXPECT_FALSE(said("lost"));
+  EXPECT_FALSE(said("is down"));
 }
 
 TEST_F(CredentialsOfNodes, ACallbackThatFailsIsAskedAgainAndSpoilsNothing) {

@@ -29,7 +29,7 @@ class DataOfNodes : public testing::Test {
 TEST_F(DataOfNodes, AReplicaInThePlaceOfADurableNodeIsQuarantined) {
   // The replica has the node's record but not its last lock: their link broke before. It is
   // promoted and listens at the node's address.
-  Forgetful nodes(1h, true, true, true);
+  Forgetful nodes(1h, true, true);
   Cluster replica({.size = 1, .durable = true, .tcp = true, .enrolled = false});
   const std::string port = std::to_string(nodes.cluster.server(2).settings().port);
   Coordinator coordinator = connect(nodes.options());
@@ -53,28 +53,7 @@ TEST_F(DataOfNodes, AReplicaInThePlaceOfADurableNodeIsQuarantined) {
   EXPECT_EQ(vote_of(refused, 2), Vote::quarantined);
 }
 
-TEST_F(DataOfNodes, ANodeThatHadAReplicaIsNotTrusted) {
-  // Once a client has seen the replica, a restart costs the node its vote, whichever of the two
-  // comes back, even if its file still has a record that calls it durable.
-  Forgetful nodes(1h, true, true, true);
-  Cluster replica({.size = 1, .durable = true, .tcp = true, .enrolled = false});
-  const std::string port = std::to_string(nodes.cluster.server(2).settings().port);
-  replica.raw(0, {"REPLICAOF", "127.0.0.1", port});
-  ASSERT_TRUE(eventually([&] { return replica.value(0, record_key).has_value(); }));
-  replica.raw(0, {"REPLICAOF", "127.0.0.1", "1"});  // its copy of the record is unchanged
-  replica.kill(0);
-  Cluster another({.size = 1, .durable = true, .tcp = true, .enrolled = false});
-  another.raw(0, {"REPLICAOF", "127.0.0.1", port});
-  ASSERT_TRUE(eventually([&] { return another.value(0, record_key).has_value(); }));
-  Coordinator coordinator = connect(nodes.options());
-  ASSERT_TRUE(eventually([&] { return nodes.status(coordinator, 2).enrolment.durable == false; }));
-  nodes.cluster.kill(2);
-  nodes.take_files(2, replica.server(0).settings().dir);
-  nodes.cluster.restart(2);
-  EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
-}
-
-TEST_F(DataOfNodes, ADirectoryThatWasCopiedFromAnotherNodeIsNotTrusted) {
+TEST_F(DataOfNodes, ANodeWithACopiedDirectoryIsQuarantined) {
   // The directory was copied to replace a lost disk.
   Forgetful nodes(1h, true);
   Coordinator coordinator = connect(nodes.options());
@@ -83,26 +62,29 @@ TEST_F(DataOfNodes, ADirectoryThatWasCopiedFromAnotherNodeIsNotTrusted) {
   nodes.take_files(2, nodes.cluster.server(1).settings().dir);
   nodes.cluster.restart(2);
   ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
-  EXPECT_NE(nodes.status(coordinator, 2).enrolment.why.find("and not its own"), std::string::npos);
+  EXPECT_NE(nodes.status(coordinator, 2).enrolment.why.find("has been restarted"),
+            std::string::npos);
 }
 
-TEST_F(DataOfNodes, AnAppendOnlyFileThatWasSwitchedOffIsNotTrusted) {
-  // A client sees the setting and changes the record; the file lacks that change, but the other
-  // nodes have a note of it.
+TEST_F(DataOfNodes, ANodeThatStartsFromAnOldFileIsQuarantined) {
+  // Its append-only file was switched off, so that it lacks whatever came later.
   Forgetful nodes(1h, true);
-  const auto record = nodes.cluster.value(2, record_key);
   nodes.cluster.raw(2, {"CONFIG", "SET", "appendonly", "no"});
   Coordinator coordinator = connect(nodes.options());
-  ASSERT_TRUE(eventually([&] { return nodes.status(coordinator, 2).enrolment.durable == false; }));
+  const Result<Lease> lease = coordinator.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(eventually([&] { return nodes.cluster.value(2, key).has_value(); }));
+  const auto record = nodes.cluster.value(2, record_key);
   nodes.restart(2);
   ASSERT_EQ(nodes.cluster.value(2, record_key), record);
+  ASSERT_EQ(nodes.cluster.value(2, key), std::nullopt);
   EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
 }
 
 TEST_F(DataOfNodes, ANodeThatWasMadeAReplicaOfAnotherIsQuarantined) {
   // The node is promoted again by a bare REPLICAOF NO ONE, and its clients stay connected: its
   // record is the other node's.
-  Forgetful nodes(1h, true, true, true);
+  Forgetful nodes(1h, true, true);
   Coordinator coordinator = connect(nodes.options());
   for (const int node : {0, 1, 2}) ASSERT_TRUE(nodes.is_seen(coordinator, node, NodeState::up));
   const Result<Lease> lease = coordinator.acquire(key);
@@ -116,7 +98,7 @@ TEST_F(DataOfNodes, ANodeThatWasMadeAReplicaOfAnotherIsQuarantined) {
   for (Coordinator* const one : {&coordinator, &another}) {
     EXPECT_FALSE(one->acquire(key)) << "its vote and that of the node without the key are a quorum";
     EXPECT_TRUE(nodes.is_seen(*one, 2, NodeState::quarantined));
-    EXPECT_NE(nodes.status(*one, 2).enrolment.why.find("and not its own"), std::string::npos);
+    EXPECT_NE(nodes.status(*one, 2).enrolment.why.find("has been restarted"), std::string::npos);
   }
 }
 
@@ -157,18 +139,12 @@ void DataOfNodes::fail_back(Forgetful& nodes, const std::string& key) {
 TEST_F(DataOfNodes, ANodeThatGotAnOlderCopyOfItsOwnIsQuarantined) {
   // All clients are cut off, as by a Sentinel; one that was not connected does not believe the node
   // either.
-  Forgetful nodes(1h, false, false, true);
-  ASSERT_NO_FATAL_FAILURE(fail_back(nodes, key));
-}
-
-TEST_F(DataOfNodes, ATrustedDiskDoesNotMakeUpForAnOlderCopy) {
-  // The same with durable nodes that are trusted after a restart.
-  Forgetful nodes(1h, true, true, true);
+  Forgetful nodes(1h, false, true);
   ASSERT_NO_FATAL_FAILURE(fail_back(nodes, key));
 }
 
 TEST_F(DataOfNodes, ANodeThatIsMadeAReplicaIsNoticedAtItsFirstRefusal) {
-  Forgetful nodes(1h, false, false, true);
+  Forgetful nodes(1h, false, true);
   Coordinator coordinator = connect(nodes.options());
   ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
   nodes.cluster.raw(2, {"REPLICAOF", "127.0.0.1", "1"});

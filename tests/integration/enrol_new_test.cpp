@@ -24,7 +24,7 @@ TEST(EnrolNew, ANodeThatIsEnrolledLateIsCountedOnce) {
   options.nodes = proxy.urls();
   options.node_timeout = 1200ms;
   options.log = [&](std::string_view sentence) {
-    if (sentence.starts_with(proxy.url(0) + " stalled")) late = true;
+    if (sentence.starts_with(proxy.url(0) + " is stalled")) late = true;
   };
   Coordinator coordinator = connect(options);
   const long long pings = cluster.calls(1, "ping");

@@ -90,39 +90,6 @@ TEST_F(EnrolmentOfNodes, APromotedReplicaIsQuarantined) {
   EXPECT_EQ(nodes.status(coordinator, 2).enrolment.standing, NodeEnrolment::Standing::quarantined);
 }
 
-TEST_F(EnrolmentOfNodes, ADurableNodeThatRestartedCountsAtOnce) {
-  // The node has everything on its disk, including the record, which now names the new run.
-  Forgetful nodes(1h, true);
-  Coordinator coordinator = connect(nodes.options());
-  const Result<Lease> before = coordinator.acquire(key + "/before", {.ttl = 1min});
-  ASSERT_TRUE(ok(before));
-  ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key + "/before") == 3; }));
-  const auto old = nodes.cluster.value(2, record_key);
-  nodes.restart(2);
-  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));  // the others vouch for it
-  nodes.cluster.kill(1);
-  const Result<Lease> lease = coordinator.acquire(key, {.ttl = 10s, .wait = 20s});
-  ASSERT_TRUE(ok(lease));
-  EXPECT_EQ(nodes.cluster.value(2, key), lease->owner_token());
-  EXPECT_EQ(nodes.cluster.value(2, key + "/before"), before->owner_token());
-  EXPECT_NE(nodes.cluster.value(2, record_key), old);
-}
-
-TEST_F(EnrolmentOfNodes, AClientThatNamesAnotherPolicyGetsAnError) {
-  // The error names both policies; clients that name none follow the record.
-  Forgetful nodes(1h, true);
-  Options other = nodes.options();
-  other.quarantine = Quarantine::always;
-  const Result<Lease> refused = connect(other).acquire(key);
-  ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
-  EXPECT_GE(refused.error().outcome().count(Vote::terms_differ), 2);
-  const std::string sentence = refused.error().what();
-  EXPECT_NE(sentence.find("is enrolled with quarantine \"trust_disk\", and ours is \"always\""),
-            sentence.npos)
-      << sentence;
-  EXPECT_TRUE(ok(connect(nodes.options()).acquire(key)));
-}
-
 TEST_F(EnrolmentOfNodes, AClientWithAnotherFencingMemoryGetsAnError) {
   Forgetful nodes(30s);
   Options other = nodes.options();
@@ -133,37 +100,13 @@ TEST_F(EnrolmentOfNodes, AClientWithAnotherFencingMemoryGetsAnError) {
   EXPECT_NE(sentence.find("fencing_memory 86400 s, and ours is 3600 s"), sentence.npos) << sentence;
 }
 
-TEST_F(EnrolmentOfNodes, WithAlwaysADurableNodeWaitsToo) {
-  // `always` is the default, and the policy of clusters that do not trust the disk.
-  Forgetful nodes(1h, true, false);
+TEST_F(EnrolmentOfNodes, ADurableNodeWaitsToo) {
+  // The node has everything on its disk, and no client knows that.
+  Forgetful nodes(1h, true);
   Coordinator coordinator = connect(nodes.options());
   nodes.restart(2);
   EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
   EXPECT_GT(nodes.status(coordinator, 2).enrolment.quarantined_for, 30min);
-}
-
-TEST_F(EnrolmentOfNodes, ANodeThatIsNoLongerDurableWaitsAfterItsNextRestart) {
-  // The node's record is changed as soon as a client sees the setting.
-  Forgetful nodes(1h, true);
-  nodes.cluster.raw(2, {"CONFIG", "SET", "appendfsync", "everysec"});
-  Coordinator coordinator = connect(nodes.options());
-  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
-  EXPECT_EQ(nodes.status(coordinator, 2).enrolment.durable, false);
-  nodes.restart(2);  // it has appendfsync always again, as at first
-  EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
-}
-
-TEST_F(EnrolmentOfNodes, WithUnsafeNeverAnEmptyNodeVotesAtOnce) {
-  // As the name warns, two nodes hold the lock, one of which has forgotten everything.
-  Forgetful nodes(1h);
-  Options options = nodes.options();
-  options.quarantine = Quarantine::unsafe_never;
-  Coordinator coordinator = connect(options);
-  nodes.restart(2);
-  nodes.cluster.kill(1);
-  const Result<Lease> lease = coordinator.acquire(key, {.ttl = 10s, .wait = 20s});
-  ASSERT_TRUE(ok(lease));
-  EXPECT_EQ(nodes.cluster.value(2, key), lease->owner_token());
 }
 
 TEST_F(EnrolmentOfNodes, CountersAreRepairedBeforeANodeVotes) {

@@ -234,14 +234,14 @@ TEST_P(FencingRecipes, TokensCloseToTheGreatestAreDistinguished) {
   EXPECT_EQ(record->read().text, "greatest");
 }
 
-class FencingOfRows : public ::testing::Test {
+class FencingRecipesRows : public ::testing::Test {
  protected:
   TemporaryDirectory directory;
   Sqlite database = open_database(directory.path() / "data");
   fencing::Documents documents{database.get()};
 };
 
-TEST_F(FencingOfRows, AnUpdateNeedsAnExistingRow) {
+TEST_F(FencingRecipesRows, AnUpdateNeedsAnExistingRow) {
   // An update changes neither a missing row nor a newer one.
   EXPECT_FALSE(documents.update("id", "nobody's", 7));
   EXPECT_FALSE(documents.read("id"));
@@ -252,7 +252,7 @@ TEST_F(FencingOfRows, AnUpdateNeedsAnExistingRow) {
   EXPECT_EQ(documents.read("id")->body, "newer");
 }
 
-TEST_F(FencingOfRows, AFormerHolderChangesNoneOfManyRows) {
+TEST_F(FencingRecipesRows, AFormerHolderChangesNoneOfManyRows) {
   // The lock "all" protects these rows, which carry no fence of their own.
   const auto change = [&](const std::string& text, std::uint64_t fence) {
     return documents.transact("all", fence, [&] {
@@ -268,7 +268,7 @@ TEST_F(FencingOfRows, AFormerHolderChangesNoneOfManyRows) {
   EXPECT_EQ(documents.read("a")->body, "newer");
 }
 
-TEST_F(FencingOfRows, AChangeThatFailsIsUndoneWithItsCheck) {
+TEST_F(FencingRecipesRows, AChangeThatFailsIsUndoneWithItsCheck) {
   // The connection is still usable afterwards.
   const auto fail = [&] {
     documents.put("a", "half of it", 1);
@@ -279,13 +279,13 @@ TEST_F(FencingOfRows, AChangeThatFailsIsUndoneWithItsCheck) {
   EXPECT_TRUE(documents.transact("all", 8, [] {}));
 }
 
-TEST_F(FencingOfRows, AZeroTokenIsAnError) {
+TEST_F(FencingRecipesRows, AZeroTokenIsAnError) {
   // A lease without fencing reports 0 as its token.
   EXPECT_THROW(documents.put("id", "text", 0), std::runtime_error);
   EXPECT_THROW(documents.put("id", "text", ~std::uint64_t{0}), std::runtime_error);
 }
 
-TEST(FencingOfAFile, AFileThatACrashLeftIsOverwritten) {
+TEST(FencingRecipesFile, AFileThatACrashLeftIsOverwritten) {
   // The new file, which was never renamed, is overwritten.
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "record";
@@ -297,7 +297,7 @@ TEST(FencingOfAFile, AFileThatACrashLeftIsOverwritten) {
   EXPECT_FALSE(std::filesystem::exists(path.string() + ".new"));
 }
 
-TEST(FencingOfAFile, AFileWrittenByOthersIsAnError) {
+TEST(FencingRecipesFile, AFileWrittenByOthersIsAnError) {
   // The file must not count as a new one, whose first writer may have any token.
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "record";
@@ -309,7 +309,7 @@ TEST(FencingOfAFile, AFileWrittenByOthersIsAnError) {
                std::system_error);
 }
 
-class FencingOfAKey : public FiveNodes {
+class FencingRecipesKey : public FiveNodes {
  public:
   static void SetUpTestSuite() { start({.plain = true}); }
 
@@ -318,7 +318,7 @@ class FencingOfAKey : public FiveNodes {
   fencing::RedisKey record{connection.get(), key};
 };
 
-TEST_F(FencingOfAKey, TokensThatARedisScriptCannotDistinguishAreErrors) {
+TEST_F(FencingRecipesKey, TokensThatARedisScriptCannotDistinguishAreErrors) {
   // From 2^53 on, a script cannot tell a number from its neighbour.
   EXPECT_TRUE(record.write("kept", 7));
   EXPECT_THROW(record.write("text", 0), std::runtime_error);
@@ -327,7 +327,7 @@ TEST_F(FencingOfAKey, TokensThatARedisScriptCannotDistinguishAreErrors) {
   EXPECT_EQ(record.read().value, "kept");
 }
 
-TEST_F(FencingOfAKey, AKeyOfAnotherKindIsAnErrorAndLeftAlone) {
+TEST_F(FencingRecipesKey, AKeyOfAnotherKindIsAnErrorAndLeftAlone) {
   // Another client's string exists under the same name.
   cluster().plant(0, key);
   EXPECT_THROW(record.write("text", 7), std::runtime_error);

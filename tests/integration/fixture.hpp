@@ -76,6 +76,16 @@ class FiveNodes : public ::testing::Test {
     ASSERT_TRUE(eventually([&] { return cluster().holders(marker) == 0; }));
   }
 
+  /// Returns the code of the Error that the call throws, or 0.
+  static Errc thrown_by(const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return static_cast<Errc>(error.code().value());
+    }
+    return Errc();
+  }
+
   /// Runs `work` in one turn of the coordinator's loop, and waits until it is done.
   static void on_loop(Coordinator& coordinator, const std::function<void()>& work) {
     Answer<bool> done;

@@ -15,17 +15,14 @@ inline constexpr const char* record_key = "quorumlock:enrolment";
 /// once and not again after a restart.
 class Forgetful {
  public:
-  /// Durable nodes are trusted unless `trusted` is false.
-  explicit Forgetful(std::chrono::milliseconds max_ttl, bool durable = false, bool trusted = true,
-                     bool tcp = false)
+  explicit Forgetful(std::chrono::milliseconds max_ttl, bool durable = false, bool tcp = false)
       : cluster({.size = 3,
                  .durable = durable,
                  .tcp = tcp,
                  .more = {"--repl-diskless-sync-delay", "0"},
                  .enrolled = false,
                  .max_ttl = max_ttl,
-                 .plain = tcp,  // one test gives its port to another server
-                 .trust_disk = durable && trusted}) {
+                 .plain = tcp}) {  // one test gives its port to another server
     for (int node = 0; node < 3; ++node) cluster.enrol(node);
   }
 

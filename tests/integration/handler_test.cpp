@@ -122,16 +122,6 @@ TEST_F(Handlers, OfCallsThatFailAtOnceRunAfterTheCall) {
   }
 }
 
-/// The code of the Error that a call throws; the default if it throws none.
-Errc thrown_by(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return static_cast<Errc>(error.code().value());
-  }
-  return Errc();
-}
-
 TEST_F(Handlers, WithoutALoopAreNeverRun) {
   // A moved-from object has no loop that could run a handler: the call throws the error that the
   // blocking call returns.
@@ -219,33 +209,6 @@ TEST_F(Handlers, TheHandlerOfACloseMayDestroyTheCoordinator) {
     tell(1);
   });
   EXPECT_EQ(ended.get(), 1);
-}
-
-TEST_F(Handlers, TheEarliestAndTheLatestDeadlinesAreValid) {
-  // The four lockables with deadlines take the earliest and the latest possible ones.
-  Coordinator coordinator = connect();
-  const auto all_deadlines = [](auto& lockable) {
-    using Steady = std::chrono::steady_clock::time_point;
-    using System = std::chrono::sys_time<std::chrono::hours>;
-    for (int kind = 0; kind < 5; ++kind) {
-      EXPECT_TRUE(kind == 0   ? lockable.try_lock_until(Steady::min()) || lockable.try_lock_for(20s)
-                  : kind == 1 ? lockable.try_lock_until(Steady::max())
-                  : kind == 2 ? lockable.try_lock_until(System::max())
-                  : kind == 3 ? lockable.try_lock_for(std::chrono::hours::max())
-                              : lockable.try_lock_for(std::chrono::duration<float>::max()));
-      lockable.unlock();
-    }
-  };
-  Mutex mutex(coordinator, key);
-  SharedMutex shared(coordinator, key + "/shared");
-  RecursiveMutex recursive(coordinator, key + "/recursive");
-  Semaphore semaphore(coordinator, key + "/semaphore", 1);
-  all_deadlines(mutex);
-  all_deadlines(shared);
-  all_deadlines(recursive);
-  all_deadlines(semaphore);
-  EXPECT_TRUE(shared.try_lock_shared_until(std::chrono::system_clock::time_point::max()));
-  shared.unlock_shared();
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace quorumlock::test {
 namespace {
 
 /// Five nodes that are enrolled once and then left alone, and a lock on them.
-class RollingRestart : public ::testing::Test {
+class HealingRollingRestart : public ::testing::Test {
  protected:
   void enrol(Cluster& cluster) {
     for (int node = 0; node < cluster.size(); ++node) cluster.enrol(node);
@@ -70,14 +70,14 @@ class RollingRestart : public ::testing::Test {
   const std::string key = resource_of_this_test();
 };
 
-TEST_F(RollingRestart, LosesNoLockOnDurableNodes) {
-  // Each node has the key on its disk, which the cluster trusts, and votes at once; meanwhile the
-  // others are a quorum.
-  Cluster cluster({.durable = true, .enrolled = false, .trust_disk = true});
+TEST_F(HealingRollingRestart, LosesNoLockOnDurableNodes) {
+  // Each node has the key on its disk, and waits out its quarantine; meanwhile the others are a
+  // quorum.
+  Cluster cluster({.durable = true, .enrolled = false, .max_ttl = 4s});
   expect_held_throughout(cluster);
 }
 
-TEST_F(RollingRestart, LosesNoLockOnNodesThatForget) {
+TEST_F(HealingRollingRestart, LosesNoLockOnNodesThatForget) {
   // Each node comes back empty, waits out its quarantine and has its counters repaired; then a
   // renewal sets the key again. In the end none of the original keys is left.
   Cluster cluster({.enrolled = false, .max_ttl = 4s});

@@ -102,7 +102,7 @@ TEST_P(Hostile, OneNodeOfFiveDoesNoHarm) {
   EXPECT_TRUE(eventually([&] { return good_->holders(key_, lease->owner_token()) == 4; }));
   if (!GetParam().trouble.empty()) {
     EXPECT_TRUE(eventually([&] {
-      return was_said(bad.url() + " no connection: ") || was_said(bad.url() + " lost: ");
+      return was_said(bad.url() + " is down: ") || was_said(bad.url() + " cannot vote: ");
     }));
     EXPECT_TRUE(eventually([&] { return was_said(GetParam().trouble); }));
     if (!GetParam().server.closes) {

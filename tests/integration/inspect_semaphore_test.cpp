@@ -7,7 +7,7 @@
 namespace quorumlock::test {
 namespace {
 
-class SemaphoreInspection : public FiveNodes {
+class InspectSemaphore : public FiveNodes {
  protected:
   Coordinator coordinator = connect();
 
@@ -34,7 +34,7 @@ class SemaphoreInspection : public FiveNodes {
   }
 };
 
-TEST_F(SemaphoreInspection, ReportsHoldersAndWaiters) {
+TEST_F(InspectSemaphore, ReportsHoldersAndWaiters) {
   // At first no permit was ever held; then two of three are; then all three, with one waiter of
   // this process and one of another.
   warm(coordinator);
@@ -79,7 +79,7 @@ TEST_F(SemaphoreInspection, ReportsHoldersAndWaiters) {
   EXPECT_TRUE(ok(second.get()));
 }
 
-TEST_F(SemaphoreInspection, ReportsAllPermitsOfTheGreatestSemaphore) {
+TEST_F(InspectSemaphore, ReportsAllPermitsOfTheGreatestSemaphore) {
   // All permits are reported, as held on every node.
   const auto slot = [this](long number) {
     return "quorumlock:permit:" + std::to_string(number) + ":" + key;

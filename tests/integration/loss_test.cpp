@@ -166,7 +166,7 @@ TEST_F(Loss, AStopTokenTakenAfterTheEndIsAlreadyRequested) {
   EXPECT_TRUE(eventually([&] { return lease.stop_token().stop_requested(); }));
 }
 
-class OtherProcess : public FiveNodes {
+class LossInOtherProcess : public FiveNodes {
  protected:
   static std::string urls() {
     std::string list;
@@ -181,7 +181,7 @@ class OtherProcess : public FiveNodes {
   }
 };
 
-TEST_F(OtherProcess, AStoppedHolderDoesNotBelieveAfterItsTtl) {
+TEST_F(LossInOtherProcess, AStoppedHolderDoesNotBelieveAfterItsTtl) {
   // A holder is stopped with SIGSTOP until another process has the lock. When the holder continues,
   // its lease is never valid again, its stop token is requested, and it leaves the new holder's
   // keys alone.
@@ -209,7 +209,7 @@ TEST_F(OtherProcess, AStoppedHolderDoesNotBelieveAfterItsTtl) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) >= 3; }));
 }
 
-TEST_F(OtherProcess, TheLockOfAKilledHolderIsFreeAfterItsTtl) {
+TEST_F(LossInOtherProcess, TheLockOfAKilledHolderIsFreeAfterItsTtl) {
   // A killed holder renews no more: the lock is free one ttl later, and not before.
   Coordinator coordinator = connect();
   Process holder = hold("1500");

@@ -179,7 +179,7 @@ TEST_F(Orphan, SilentNodesAreGivenUpAndFoundAgain) {
   Options impatient = long_lived(options());
   impatient.node_timeout = 50ms;
   impatient.connect_timeout = 100ms;
-  impatient.log = [&](std::string_view said) { lost += said.find("lost") != said.npos; };
+  impatient.log = [&](std::string_view said) { lost += said.find("is down") != said.npos; };
   Coordinator coordinator = test::connect(impatient);
   warm(coordinator);
   for (const int node : {0, 1, 2}) cluster().pause(node);

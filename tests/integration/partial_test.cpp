@@ -6,9 +6,9 @@
 namespace quorumlock::test {
 namespace {
 
-class ForeignHeld : public FiveNodes {};
+class PartialForeignHeld : public FiveNodes {};
 
-TEST_F(ForeignHeld, EverySubsetIsDecidedByTheMajority) {
+TEST_F(PartialForeignHeld, EverySubsetIsDecidedByTheMajority) {
   // Another client holds each subset of nodes in turn: the lock is granted iff three are free, and
   // the foreign values and their expiry stay unchanged.
   Coordinator coordinator = connect();
@@ -46,7 +46,7 @@ TEST_F(ForeignHeld, EverySubsetIsDecidedByTheMajority) {
   }
 }
 
-TEST_F(ForeignHeld, ExtendAndReleaseLeaveTheMinorityAlone) {
+TEST_F(PartialForeignHeld, ExtendAndReleaseLeaveTheMinorityAlone) {
   // A lease next to two foreign values is extended and released on its own three nodes only.
   Coordinator coordinator = connect();
   cluster().plant(1, key);
@@ -61,9 +61,9 @@ TEST_F(ForeignHeld, ExtendAndReleaseLeaveTheMinorityAlone) {
   EXPECT_EQ(cluster().holders(key, "foreign"), 2);
 }
 
-class NodesDown : public FiveNodes {};
+class PartialNodesDown : public FiveNodes {};
 
-TEST_F(NodesDown, EverySubsetIsDecidedByTheMajority) {
+TEST_F(PartialNodesDown, EverySubsetIsDecidedByTheMajority) {
   // Each subset of nodes is dead in turn: the lock is granted iff three are up, else no_quorum. The
   // votes show the missing nodes, and nothing is left on the others.
   unsigned down = 0;
@@ -101,7 +101,7 @@ TEST_F(NodesDown, EverySubsetIsDecidedByTheMajority) {
   }
 }
 
-TEST_F(NodesDown, WithAllDownThereIsNoQuorum) {
+TEST_F(PartialNodesDown, WithAllDownThereIsNoQuorum) {
   // With all nodes down an attempt and a whole wait both end with no_quorum, never contended.
   for (int node = 0; node < 5; ++node) cluster().kill(node);
   Coordinator coordinator = connect();
@@ -112,7 +112,7 @@ TEST_F(NodesDown, WithAllDownThereIsNoQuorum) {
   EXPECT_TRUE(fails_with(waited, Errc::no_quorum));
 }
 
-TEST_F(NodesDown, AServerThatComesBackVotesAgain) {
+TEST_F(PartialNodesDown, AServerThatComesBackVotesAgain) {
   // Two nodes die under a running coordinator and come back, after which two others may die.
   Coordinator coordinator = connect();
   warm(coordinator);
@@ -135,7 +135,7 @@ TEST_F(NodesDown, AServerThatComesBackVotesAgain) {
   EXPECT_TRUE(ok(coordinator.acquire(key, {.wait = 20s})));
 }
 
-TEST_F(NodesDown, ReleaseWithoutAQuorumSaysSo) {
+TEST_F(PartialNodesDown, ReleaseWithoutAQuorumSaysSo) {
   // The holder learns that a quorum did not confirm its release; the nodes that are up ran it.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
@@ -147,7 +147,7 @@ TEST_F(NodesDown, ReleaseWithoutAQuorumSaysSo) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-class OneStopped : public FiveNodes {
+class PartialOneStopped : public FiveNodes {
  protected:
   // A wait for the stopped node would last a minute, twice what a test may take.
   static Options patient() {
@@ -158,7 +158,7 @@ class OneStopped : public FiveNodes {
   }
 };
 
-TEST_F(OneStopped, IsNeverWaitedFor) {
+TEST_F(PartialOneStopped, IsNeverWaitedFor) {
   // One node falls silent under a running coordinator: acquire, extend and release go on at the
   // speed of the others. (The node is resumed before the close, which may wait for it.)
   Coordinator coordinator = test::connect(patient());
@@ -176,7 +176,7 @@ TEST_F(OneStopped, IsNeverWaitedFor) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(OneStopped, IsNotWaitedForWhileConnecting) {
+TEST_F(PartialOneStopped, IsNotWaitedForWhileConnecting) {
   // The node is silent before the first connection: four greetings are enough.
   cluster().pause(0);
   const Clock::time_point before = Clock::now();
@@ -191,7 +191,7 @@ TEST_F(OneStopped, IsNotWaitedForWhileConnecting) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(OneStopped, ATakenLockIsRefusedAtOnceDespiteIt) {
+TEST_F(PartialOneStopped, ATakenLockIsRefusedAtOnceDespiteIt) {
   // A taken lock is contended at once, although one node does not answer.
   Coordinator holder = test::connect(patient());
   Coordinator other = test::connect(patient());
@@ -205,7 +205,7 @@ TEST_F(OneStopped, ATakenLockIsRefusedAtOnceDespiteIt) {
   cluster().resume(4);
 }
 
-TEST_F(OneStopped, CatchesUpWhenItGoesOn) {
+TEST_F(PartialOneStopped, CatchesUpWhenItGoesOn) {
   // The stopped node runs its commands late: its grant joins the lease, and the release deletes the
   // key.
   Coordinator coordinator = connect();
@@ -219,7 +219,7 @@ TEST_F(OneStopped, CatchesUpWhenItGoesOn) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(OneStopped, WithThreeStoppedThereIsNoQuorumAfterTheTimeout) {
+TEST_F(PartialOneStopped, WithThreeStoppedThereIsNoQuorumAfterTheTimeout) {
   // With a majority silent an attempt ends after node_timeout, and leaves no key when they go on.
   Options short_timeout = options();
   short_timeout.node_timeout = 300ms;

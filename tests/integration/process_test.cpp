@@ -17,7 +17,7 @@ namespace quorumlock::test {
 namespace {
 
 /// Side effects that the library must not have on its host process.
-class Host : public FiveNodes {
+class ProcessHost : public FiveNodes {
  protected:
   /// Runs `checks` in a forked child; the bits of the result show which of them failed.
   template <class Checks>
@@ -46,7 +46,7 @@ class Host : public FiveNodes {
   }
 };
 
-TEST_F(Host, HandlesInAForkedChildAreClosed) {
+TEST_F(ProcessHost, HandlesInAForkedChildAreClosed) {
   // The child's copies of coordinator and lease do nothing, report closed, and can be destroyed;
   // the parent's are not affected.
   auto coordinator = std::make_unique<Coordinator>(connect());
@@ -80,7 +80,7 @@ TEST_F(Host, HandlesInAForkedChildAreClosed) {
   EXPECT_TRUE(ok(coordinator->acquire(key, {.wait = 20s})));
 }
 
-TEST_F(Host, CallsWithAHandlerThrowInAForkedChild) {
+TEST_F(ProcessHost, CallsWithAHandlerThrowInAForkedChild) {
   // No such call ever runs its handler; a coroutine gets closed.
   auto coordinator = std::make_unique<Coordinator>(connect());
   Lease lease = coordinator->acquire(key).value();
@@ -134,7 +134,7 @@ TEST_F(Host, CallsWithAHandlerThrowInAForkedChild) {
   recursive.unlock();
 }
 
-TEST_F(Host, AChildDoesNotWaitForAThreadThatTheForkLost) {
+TEST_F(ProcessHost, AChildDoesNotWaitForAThreadThatTheForkLost) {
   // Threads lock and unlock all the time, so that some fork happens while one has a mutex locked.
   Coordinator coordinator = connect();
   Mutex mutex(coordinator, key);
@@ -168,7 +168,7 @@ TEST_F(Host, AChildDoesNotWaitForAThreadThatTheForkLost) {
   for (std::thread& thread : busy) thread.join();
 }
 
-TEST_F(Host, AnAttachedCoordinatorInAForkedChildIsClosed) {
+TEST_F(ProcessHost, AnAttachedCoordinatorInAForkedChildIsClosed) {
   // The coordinator is attached to the host's loop, which the child may close.
   UvLoop loop;
   Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();
@@ -195,7 +195,7 @@ TEST_F(Host, AnAttachedCoordinatorInAForkedChildIsClosed) {
 }
 
 #ifndef __SANITIZE_THREAD__  // ThreadSanitizer supports no threads after a fork
-TEST_F(Host, AForkedChildMayMakeItsOwnCoordinator) {
+TEST_F(ProcessHost, AForkedChildMayMakeItsOwnCoordinator) {
   // A coordinator that was made after the fork works in the child.
   Coordinator coordinator = connect();
   const Lease lease = coordinator.acquire(key).value();
@@ -214,7 +214,7 @@ TEST_F(Host, AForkedChildMayMakeItsOwnCoordinator) {
 }
 #endif
 
-TEST_F(Host, SignalDispositionsStayAsTheyWere) {
+TEST_F(ProcessHost, SignalDispositionsStayAsTheyWere) {
   // After creating, attaching, using and closing a coordinator all signal dispositions and this
   // thread's mask are as before.
   const auto dispositions = [] {
@@ -255,7 +255,7 @@ TEST_F(Host, SignalDispositionsStayAsTheyWere) {
   EXPECT_TRUE(blocked() == mask);
 }
 
-TEST_F(Host, SignalsAreDeliveredToTheHostsThreads) {
+TEST_F(ProcessHost, SignalsAreDeliveredToTheHostsThreads) {
   // The loop's thread blocks all signals: one sent to the process is left to the host's threads.
   Coordinator coordinator = connect();
   sigset_t one;
@@ -270,7 +270,7 @@ TEST_F(Host, SignalsAreDeliveredToTheHostsThreads) {
   ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
 }
 
-TEST_F(Host, DescriptorsDoNotReachItsPrograms) {
+TEST_F(ProcessHost, DescriptorsDoNotReachItsPrograms) {
   // A program that the host runs inherits none of the library's descriptors.
   const auto inherited = [] {
     Process program({"/bin/sh", "-c", "echo /proc/self/fd/*"});
@@ -284,7 +284,7 @@ TEST_F(Host, DescriptorsDoNotReachItsPrograms) {
 }
 
 /// Processes with the default disposition of SIGPIPE, which would end them.
-class Sigpipe : public FiveNodes {
+class ProcessSigpipe : public FiveNodes {
  protected:
   Process worker(const std::string& command) const {
     std::string urls;
@@ -293,7 +293,7 @@ class Sigpipe : public FiveNodes {
   }
 };
 
-TEST_F(Sigpipe, IsNotRaisedByWritingToADeadNode) {
+TEST_F(ProcessSigpipe, IsNotRaisedByWritingToADeadNode) {
   // All servers die while the loop is busy; the loop then writes to them before it reads.
   Process host = worker("broken");
   EXPECT_EQ(host.line(), "busy");
@@ -303,7 +303,7 @@ TEST_F(Sigpipe, IsNotRaisedByWritingToADeadNode) {
   EXPECT_EQ(host.wait(), 0);
 }
 
-TEST_F(Sigpipe, IsNotRaisedInTheMiddleOfTraffic) {
+TEST_F(ProcessSigpipe, IsNotRaisedInTheMiddleOfTraffic) {
   // A process locks and unlocks without a pause while servers are killed and connections dropped.
   Process host = worker("cycle");
   EXPECT_EQ(host.line(), "cycling");

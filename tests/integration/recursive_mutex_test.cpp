@@ -15,14 +15,6 @@ class RecursiveMutexes : public FiveNodes {
   bool free() {
     return eventually([&] { return cluster().keys().empty(); });
   }
-  static Errc thrown_by(const std::function<void()>& call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      return static_cast<Errc>(error.code().value());
-    }
-    return Errc();
-  }
   /// Returns whether another thread locks it at the first attempt.
   bool another_gets_it() {
     bool got = false;
@@ -70,18 +62,6 @@ TEST_F(RecursiveMutexes, TheLastUnlockReleases) {
   EXPECT_EQ(thrown_by([&] { mutex.lease(); }), Errc::not_held);
 }
 
-TEST_F(RecursiveMutexes, WorkWithGuardsOfTheStandardLibrary) {
-  // Guards are nested, and one is timed.
-  const std::lock_guard outer(mutex);
-  {
-    const std::scoped_lock inner(mutex);
-    std::unique_lock timed(mutex, 20s);
-    EXPECT_TRUE(timed.owns_lock());
-    EXPECT_EQ(mutex.depth(), 3U);
-  }
-  EXPECT_EQ(mutex.depth(), 1U);
-}
-
 TEST_F(RecursiveMutexes, ItsDepthIsBounded) {
   // max_depth locks succeed; one more is an error that names the remedy, and false from try_lock.
   for (std::size_t i = 0; i < RecursiveMutex::max_depth; ++i) mutex.lock();
@@ -125,6 +105,14 @@ TEST_F(RecursiveMutexes, AnOwnerMayReplaceTheThread) {
   EXPECT_TRUE(ok(unlocked(owner)));
   EXPECT_TRUE(free());
   EXPECT_TRUE(fails_with(unlocked(owner), Errc::not_held));
+}
+
+TEST_F(RecursiveMutexes, AnOwnerIsRefusedAnotherMode) {
+  // Two owners would hold it at once.
+  RecursiveMutex reader(coordinator, key, {.mode = LockMode::shared});
+  const Result<void> refused =
+      ended([&](auto handler) { reader.async_lock(LockOwner(), {}, std::move(handler)); });
+  EXPECT_TRUE(fails_with(refused, Errc::invalid_argument));
 }
 
 TEST_F(RecursiveMutexes, LocksUnderWayAreJoined) {

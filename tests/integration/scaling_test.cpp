@@ -20,7 +20,7 @@ constexpr int loops = 2;
 const std::vector<std::string> names = {"north", "south"};
 
 /// Two groups of three nodes each, shared by the tests.
-class Groups : public ::testing::Test {
+class Scaling : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -60,7 +60,7 @@ class Groups : public ::testing::Test {
   inline static std::array<std::unique_ptr<Cluster>, 2> groups_;
 };
 
-TEST_F(Groups, ALockIsOnTheNodesOfItsGroupAlone) {
+TEST_F(Scaling, ALockIsOnTheNodesOfItsGroupAlone) {
   // Locks of either loop are on these nodes alone. inspect() reports the nodes of the lock's group.
   Coordinator coordinator = connect(options());
   for (const std::size_t loop : {0U, 1U}) {
@@ -82,7 +82,7 @@ TEST_F(Groups, ALockIsOnTheNodesOfItsGroupAlone) {
   }
 }
 
-TEST_F(Groups, NoLockHasTwoHoldersWhateverThreadsTakeIt) {
+TEST_F(Scaling, NoLockHasTwoHoldersWhateverThreadsTakeIt) {
   // Two coordinators with four threads each take locks of both groups and both loops: every holder
   // is alone, and has a greater token than all before.
   struct Shared {
@@ -128,7 +128,7 @@ TEST_F(Groups, NoLockHasTwoHoldersWhateverThreadsTakeIt) {
   EXPECT_EQ(one.stats().acquired + other.stats().acquired, static_cast<unsigned>(count));
 }
 
-TEST_F(Groups, AGroupThatIsDownDoesNotAffectTheOther) {
+TEST_F(Scaling, AGroupThatIsDownDoesNotAffectTheOther) {
   Coordinator coordinator = connect(options());
   ASSERT_TRUE(ok(coordinator.acquire(in(0, 0))));
   ASSERT_TRUE(ok(coordinator.acquire(in(1, 0))));
@@ -144,7 +144,7 @@ TEST_F(Groups, AGroupThatIsDownDoesNotAffectTheOther) {
   EXPECT_TRUE(status->groups[1].has_quorum());
 }
 
-TEST_F(Groups, LocksOfAllGroupsAreListedInOneOrder) {
+TEST_F(Scaling, LocksOfAllGroupsAreListedInOneOrder) {
   Coordinator coordinator = connect(options());
   const Result<Lease> first = coordinator.acquire(in(1, 0, "a"));
   const Result<Lease> second = coordinator.acquire(in(0, 0, "b"));
@@ -160,7 +160,7 @@ TEST_F(Groups, LocksOfAllGroupsAreListedInOneOrder) {
   EXPECT_EQ(list->locks[1].resource, second->resource());
 }
 
-TEST_F(Groups, StatusReportsAllNodesAndTheirGroups) {
+TEST_F(Scaling, StatusReportsAllNodesAndTheirGroups) {
   Coordinator coordinator = connect(options());
   ASSERT_TRUE(ok(coordinator.acquire(in(0, 0))));
   ASSERT_TRUE(eventually([&] { return coordinator.status()->voters() == 6; }));
@@ -178,7 +178,7 @@ TEST_F(Groups, StatusReportsAllNodesAndTheirGroups) {
   EXPECT_EQ(status.groups[1].voters, 3);
 }
 
-TEST_F(Groups, AcquireAllTakesLocksOfOneGroupWhateverTheirLoops) {
+TEST_F(Scaling, AcquireAllTakesLocksOfOneGroupWhateverTheirLoops) {
   // The set excludes each holder of one of its locks, on that lock's own loop.
   Coordinator coordinator = connect(options());
   const std::vector<std::string> both = {in(1, 1), in(1, 0)};
@@ -198,7 +198,7 @@ TEST_F(Groups, AcquireAllTakesLocksOfOneGroupWhateverTheirLoops) {
   EXPECT_TRUE(fails_with(coordinator.acquire_all(both), Errc::contended));
 }
 
-TEST_F(Groups, AcquireAllAcrossGroupsIsRefusedWithARemedy) {
+TEST_F(Scaling, AcquireAllAcrossGroupsIsRefusedWithARemedy) {
   // Nothing is sent. With a common tag the locks are in one group.
   Coordinator coordinator = connect(options());
   const std::string one = in(0, 0);
@@ -214,7 +214,7 @@ TEST_F(Groups, AcquireAllAcrossGroupsIsRefusedWithARemedy) {
   EXPECT_TRUE(ok(coordinator.acquire_all({"{" + key + "}" + one, "{" + key + "}" + other})));
 }
 
-TEST_F(Groups, BlockingOnAnyOfTheLoopsWouldDeadlock) {
+TEST_F(Scaling, BlockingOnAnyOfTheLoopsWouldDeadlock) {
   // In a handler on one loop, even calls for another loop's lock are refused.
   Coordinator coordinator = connect(options());
   Result<Lease> held = coordinator.acquire(in(1, 1));
@@ -235,7 +235,7 @@ TEST_F(Groups, BlockingOnAnyOfTheLoopsWouldDeadlock) {
   EXPECT_TRUE(ok(held->release()));
 }
 
-TEST_F(Groups, CloseEndsAllThatIsUnderWay) {
+TEST_F(Scaling, CloseEndsAllThatIsUnderWay) {
   // Leases are released in both groups, waiters on all loops get closed, and the close's handler
   // runs last.
   Coordinator holder = connect(options());
@@ -267,7 +267,7 @@ TEST_F(Groups, CloseEndsAllThatIsUnderWay) {
   EXPECT_EQ(coordinator.stats().refused.closed, 4U);
 }
 
-TEST_F(Groups, MayBeGivenUpOnALoopsOwnThread) {
+TEST_F(Scaling, MayBeGivenUpOnALoopsOwnThread) {
   // The handler destroys the coordinator.
   auto coordinator = std::make_unique<Coordinator>(connect(options()));
   std::promise<void> done;
@@ -280,7 +280,7 @@ TEST_F(Groups, MayBeGivenUpOnALoopsOwnThread) {
   EXPECT_TRUE(eventually([&] { return south().holders(in(1, 1)) == 0; }));
 }
 
-TEST_F(Groups, AForkedChildHasNone) {
+TEST_F(Scaling, AForkedChildHasNone) {
   Coordinator coordinator = connect(options());
   Result<Lease> lease = coordinator.acquire(in(1, 1));
   ASSERT_TRUE(ok(lease));
@@ -297,7 +297,7 @@ TEST_F(Groups, AForkedChildHasNone) {
   EXPECT_TRUE(lease->is_valid());
 }
 
-TEST_F(Groups, MayShareOneLoopOfTheCallers) {
+TEST_F(Scaling, MayShareOneLoopOfTheCallers) {
   // An attached coordinator may have several groups, but not several loops.
   UvLoop loop;
   const Result<Coordinator> refused = Coordinator::attach(loop.get(), options(2));
@@ -323,7 +323,7 @@ TEST_F(Groups, MayShareOneLoopOfTheCallers) {
   EXPECT_EQ(loop.close(), 0);
 }
 
-TEST_F(Groups, ElectionsAndSemaphoresAreInTheirGroupsToo) {
+TEST_F(Scaling, ElectionsAndSemaphoresAreInTheirGroupsToo) {
   Coordinator coordinator = connect(options());
   Election election(coordinator, in(1, 1));
   const Result<Leadership> led = election.campaign("me");
@@ -338,7 +338,7 @@ TEST_F(Groups, ElectionsAndSemaphoresAreInTheirGroupsToo) {
   EXPECT_TRUE(semaphore.try_acquire());
 }
 
-TEST_F(Groups, AClientThatNamesOthersIsRefusedByTheNodes) {
+TEST_F(Scaling, AClientThatNamesOthersIsRefusedByTheNodes) {
   // One group alone, other group names, and a node in the wrong group would each put locks on nodes
   // that other clients do not ask for them.
   Options alone = options(1);

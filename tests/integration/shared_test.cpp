@@ -210,7 +210,7 @@ TEST_F(Shared, ADowngradeLetsANewReaderIn) {
 }
 
 TEST_F(Shared, AreRenewedAndHealed) {
-  // A node that was away gets the token at a renewal, which does not count for an extend by token.
+  // A node that was away gets the token at a renewal.
   cluster().kill(4);
   Lease lease = coordinator.acquire(key, reading({.ttl = 3s, .wait = 20s})).value();
   cluster().restart(4);
@@ -223,44 +223,20 @@ TEST_F(Shared, AreRenewedAndHealed) {
   EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(Shared, ALeaseIsExtendedAndReleasedByToken) {
-  // The lease is extended while others read, which raises the counters, and then released.
+TEST_F(Shared, ALeaseIsReleasedByTokenAndNotExtended) {
+  // A reader's entry does not say under which counter it was made: a late grant looks like it.
   Lease lease = coordinator.acquire(key, reading({.ttl = 5s, .auto_extend = false})).value();
   ASSERT_TRUE(
       eventually([&] { return coordinator.inspect(key).value().nodes[4].readers.size() == 1; }));
   const OwnerToken token(lease.owner_token());
-  for (int i = 0; i < 5; ++i) {
-    const Lease other = elsewhere.acquire(key, to_read).value();
-    const auto until = elsewhere.extend(key, token, 20s);
-    ASSERT_TRUE(ok(until));
-    EXPECT_GT(*until, Clock::now() + 10s);
-  }
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 20s), Errc::not_held));
+  EXPECT_TRUE(lease.is_valid());
   lease.detach();
   EXPECT_TRUE(fails_with(elsewhere.extend(key, OwnerToken("another"), 20s), Errc::not_held));
   EXPECT_TRUE(fails_with(elsewhere.release(key, OwnerToken("another")), Errc::not_held));
   EXPECT_TRUE(ok(elsewhere.release(key, token)));
   EXPECT_TRUE(nothing_left());
   EXPECT_TRUE(fails_with(elsewhere.release(key, token), Errc::not_held));
-}
-
-TEST_F(Shared, KeysSetAgainDoNotCountForAnExtendByToken) {
-  // The earlier holder there is unknown: three of five keys were set again, and two are no quorum.
-  Lease lease = coordinator.acquire(key, reading({.ttl = 3s})).value();
-  const auto readers = [&](int node) { return cluster().raw(node, {"ZCARD", key}).integer; };
-  ASSERT_TRUE(eventually([&] {
-    for (int node = 0; node < 5; ++node) {
-      if (readers(node) != 1) return false;
-    }
-    return true;
-  }));
-  for (const int node : {0, 1}) cluster().raw(node, {"DEL", key});
-  ASSERT_TRUE(eventually([&] { return readers(0) == 1 && readers(1) == 1; }));
-  EXPECT_TRUE(ok(elsewhere.extend(key, OwnerToken(lease.owner_token()), 5s)));
-  cluster().raw(2, {"DEL", key});
-  ASSERT_TRUE(eventually([&] { return readers(2) == 1; }));
-  EXPECT_TRUE(
-      fails_with(elsewhere.extend(key, OwnerToken(lease.owner_token()), 5s), Errc::not_held));
-  EXPECT_TRUE(lease.is_valid());
 }
 
 TEST_F(Shared, AReaderReleasedByTokenWakesAWriter) {

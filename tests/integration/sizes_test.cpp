@@ -6,13 +6,13 @@ namespace quorumlock::test {
 namespace {
 
 /// Clusters of every common size, and of the even ones that are not advisable.
-class ClusterOf : public ::testing::TestWithParam<int> {
+class SizesOfCluster : public ::testing::TestWithParam<int> {
  protected:
   Cluster cluster{{.size = GetParam()}};
   const std::string key = "resource";
 };
 
-TEST_P(ClusterOf, LocksAndReleases) {
+TEST_P(SizesOfCluster, LocksAndReleases) {
   // The token is on all nodes, a second attempt is contended, and release deletes the keys.
   Coordinator coordinator = connect(cluster.options());
   Result<Lease> lease = coordinator.acquire(key);
@@ -23,7 +23,7 @@ TEST_P(ClusterOf, LocksAndReleases) {
   EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
 }
 
-TEST_P(ClusterOf, SettlesForAnyNumberOfForeignValues) {
+TEST_P(SizesOfCluster, SettlesForAnyNumberOfForeignValues) {
   // An even split is decided at once, too: the lock is contended, and our keys are deleted.
   Coordinator coordinator = connect(cluster.options());
   for (int foreign = 0; foreign <= GetParam(); ++foreign) {
@@ -41,7 +41,7 @@ TEST_P(ClusterOf, SettlesForAnyNumberOfForeignValues) {
   }
 }
 
-TEST_P(ClusterOf, NeedsMoreThanHalfOfTheConfiguredNodes) {
+TEST_P(SizesOfCluster, NeedsMoreThanHalfOfTheConfiguredNodes) {
   // The quorum counts the configured nodes, not those that are up.
   for (int up = GetParam(); up >= 0; --up) {
     SCOPED_TRACE(up);
@@ -58,7 +58,7 @@ TEST_P(ClusterOf, NeedsMoreThanHalfOfTheConfiguredNodes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, ClusterOf, ::testing::Values(1, 2, 3, 4, 6, 7));
+INSTANTIATE_TEST_SUITE_P(Sizes, SizesOfCluster, ::testing::Values(1, 2, 3, 4, 6, 7));
 
 TEST(Sizes, ThirtyTwoNodesAreTheMaximum) {
   // 32 nodes are the maximum: with fifteen dead there are just enough; one node more is refused.

@@ -9,9 +9,9 @@
 namespace quorumlock::test {
 namespace {
 
-class Counted : public FiveNodes {};
+class StatsTest : public FiveNodes {};
 
-TEST_F(Counted, StatsMayBeReadFromAnyThread) {
+TEST_F(StatsTest, StatsMayBeReadFromAnyThread) {
   // stats() works on another thread, on the loop's own, and after the close.
   Coordinator coordinator = connect();
   warm(coordinator);
@@ -38,7 +38,7 @@ TEST_F(Counted, StatsMayBeReadFromAnyThread) {
   EXPECT_EQ(coordinator.stats().acquired, 0U);
 }
 
-TEST_F(Counted, EachNodesVotesAreCountedOnAllLoops) {
+TEST_F(StatsTest, EachNodesVotesAreCountedOnAllLoops) {
   Options several = options();
   several.loops = 3;
   Coordinator coordinator = test::connect(several);
@@ -62,7 +62,7 @@ TEST_F(Counted, EachNodesVotesAreCountedOnAllLoops) {
   EXPECT_GE(stats.count(Vote::granted), 13U * 3);
 }
 
-TEST_F(Counted, WaitsOfACrowdAreCounted) {
+TEST_F(StatsTest, WaitsOfACrowdAreCounted) {
   // Twenty waiters of one process wait for its holder and take turns, most of them by hand-over.
   Coordinator coordinator = connect();
   warm(coordinator);
@@ -92,7 +92,7 @@ TEST_F(Counted, WaitsOfACrowdAreCounted) {
   EXPECT_GE(stats.waits.percentile(1), stats.waits.longest);
 }
 
-TEST_F(Counted, TheOldestWaitGrowsUntilItEnds) {
+TEST_F(StatsTest, TheOldestWaitGrowsUntilItEnds) {
   // The same holds with several loops, each of which keeps its own numbers.
   for (const int count : {1, 3}) {
     Options several = options();
@@ -114,7 +114,7 @@ TEST_F(Counted, TheOldestWaitGrowsUntilItEnds) {
   }
 }
 
-TEST_F(Counted, StatsMayBeReadOnTheLoopOfAHost) {
+TEST_F(StatsTest, StatsMayBeReadOnTheLoopOfAHost) {
   // stats() works on the host's thread before its loop runs and after it has ended.
   UvLoop loop;
   {

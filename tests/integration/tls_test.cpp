@@ -77,7 +77,7 @@ class Tls : public ::testing::Test {
     const Result<Lease> lease = coordinator.acquire(key);
     ASSERT_TRUE(ok(lease));
     EXPECT_TRUE(eventually([&] {
-      return was_said(options.nodes[2].url + " no connection: ") && was_said(words);
+      return was_said(options.nodes[2].url + " cannot vote: ") && was_said(words);
     })) << words;
     const Result<ClusterStatus> status = coordinator.status();
     ASSERT_TRUE(ok(status));

@@ -1,44 +1,34 @@
 #!/bin/bash
-# Builds the library and the program without TLS: no OpenSSL is needed or linked, and rediss:// is
-# refused in a sentence. With --unit-tests these are built and run, too.
+# Builds the library, the program and the unit tests without TLS, and runs the last: no OpenSSL is needed or
+# linked, and rediss:// is refused in a sentence.
 #
-#   no_tls_test.sh [--unit-tests]
+#   no_tls_test.sh
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-targets=(quorumlock quorumlock_cli)
-tests=OFF
-if [[ ${1:-} == --unit-tests ]]; then
-  targets+=(unit_tests)
-  tests=ON
-fi
 
 fail() {
   echo "FAILED: $*" >&2
   exit 1
 }
-# OpenSSL's headers and pkg-config files are there, but must not be used: an include fails.
-mkdir -p "$work/poison/openssl"
-for header in bio err evp pem ssl x509 x509v3; do
-  echo '#error "OpenSSL is used without TLS"' >"$work/poison/openssl/$header.h"
-done
-cmake -G Ninja -S "$root" -B "$work/build" -DQUORUMLOCK_TLS=OFF -DQUORUMLOCK_BUILD_TESTS=$tests \
+# shellcheck source=tests/package/without_openssl.sh
+source "$root/tests/package/without_openssl.sh"
+poison_openssl "$work/poison"
+cmake -G Ninja -S "$root" -B "$work/build" -DQUORUMLOCK_TLS=OFF \
   -DQUORUMLOCK_BUILD_BENCH=OFF -DQUORUMLOCK_BUILD_CHAOS=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= \
   -DQUORUMLOCK_WARNINGS_AS_ERRORS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 \
   "-DCMAKE_CXX_FLAGS=-isystem $work/poison" >"$work/log" 2>&1 || {
   cat "$work/log"
   fail "configuring with QUORUMLOCK_TLS=OFF"
 }
-cmake --build "$work/build" --target "${targets[@]}" >"$work/log" 2>&1 || {
+cmake --build "$work/build" --target quorumlock quorumlock_cli unit_tests >"$work/log" 2>&1 || {
   cat "$work/log"
   fail "building with QUORUMLOCK_TLS=OFF"
 }
 program=$work/build/tools/cli/quorumlock
-for file in "$program" "$work"/build/lib/libquorumlock.so; do
-  ! readelf --dynamic "$file" | grep -E 'NEEDED.*lib(ssl|crypto)' || fail "$file needs OpenSSL"
-done
+needs_no_openssl "$program" "$work/build/lib/libquorumlock.so"
 
 # refused CODE WORDS COMMAND...: the command ends with the code, and says the words.
 refused() {
@@ -52,7 +42,5 @@ refused 64 'wants TLS, and this quorumlock is built without TLS: use redis://' \
 refused 64 'built without TLS' "$program" cluster start --tls --dir "$work/cluster"
 echo '{"nodes": ["redis://127.0.0.1:1"], "tls": {"ca_file": "/ca.pem"}}' >"$work/config.json"
 refused 64 'tls is given' "$program" --config "$work/config.json" status
-if [[ $tests == ON ]]; then
-  "$work/build/tests/unit_tests" --gtest_brief=1 || fail "the unit tests without TLS"
-fi
+"$work/build/tests/unit_tests" --gtest_brief=1 || fail "the unit tests without TLS"
 echo "no_tls: ok"

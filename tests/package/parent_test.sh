@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds the library as a part of another project: by add_subdirectory and by FetchContent, with
-# BUILD_SHARED_LIBS unset, ON and OFF, and with hidden symbols. Then that project installs the static
-# library, and the installed one is used by find_package and by pkg-config from another place.
+# BUILD_SHARED_LIBS unset, ON and OFF, and with hidden symbols. The first of these builds is without TLS, too
+# (no_tls_test.sh has more). Then that project installs the static library, and the installed one is used by
+# find_package and by pkg-config from another place.
 #
 #   parent_test.sh
 set -euo pipefail
@@ -14,6 +15,8 @@ fail() {
   echo "FAILED: $*" >&2
   exit 1
 }
+# shellcheck source=tests/package/without_openssl.sh
+source "$here/without_openssl.sh"
 configure() {
   local name=$1
   shift
@@ -36,9 +39,12 @@ build_and_run() {
   [[ $installed == ./bin/parent ]] || fail "the parent installs more than its own program: $installed"
 }
 
-echo "== BUILD_SHARED_LIBS unset: the library is shared, and the parent's own stays static"
-configure unset -DOWN_TYPE=STATIC_LIBRARY -DQUORUMLOCK_TYPE=SHARED_LIBRARY
+echo "== BUILD_SHARED_LIBS unset: the library is shared, and the parent's own stays static; no OpenSSL is used"
+poison_openssl "$work/poison"
+configure unset -DOWN_TYPE=STATIC_LIBRARY -DQUORUMLOCK_TYPE=SHARED_LIBRARY -DQUORUMLOCK_TLS=OFF \
+  -DQUORUMLOCK_WARNINGS_AS_ERRORS=ON "-DCMAKE_CXX_FLAGS=-isystem $work/poison"
 build_and_run unset
+needs_no_openssl "$work/unset/quorumlock/lib/libquorumlock.so"
 
 echo "== BUILD_SHARED_LIBS=ON: both are shared"
 configure on -DBUILD_SHARED_LIBS=ON -DASKED_FOR=1 -DOWN_TYPE=SHARED_LIBRARY \

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* modules = QUORUMLOCK_PEERS_DIR;
 
-class NodeRedlock : public ::testing::Test {
+class Redlock : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     const Ended ended =
@@ -51,7 +51,7 @@ class NodeRedlock : public ::testing::Test {
   Cluster cluster{{.size = 3}};
 };
 
-TEST_F(NodeRedlock, IsRefusedWhileWeHoldTheLock) {
+TEST_F(Redlock, IsRefusedWhileWeHoldTheLock) {
   // node-redlock is granted the lock afterwards.
   Coordinator ours = coordinator();
   Lease lease = ours.acquire("orders:42").value();
@@ -60,7 +60,7 @@ TEST_F(NodeRedlock, IsRefusedWhileWeHoldTheLock) {
   EXPECT_THAT(peer("try").line(), testing::StartsWith("granted "));
 }
 
-TEST_F(NodeRedlock, HoldsTheLockAgainstUs) {
+TEST_F(Redlock, HoldsTheLockAgainstUs) {
   // node-redlock holds it under its own token, which stays as it is, and with which it extends and
   // releases.
   Coordinator ours = coordinator();
@@ -80,7 +80,7 @@ TEST_F(NodeRedlock, HoldsTheLockAgainstUs) {
   EXPECT_TRUE(ours.acquire("orders:42", {.wait = 20s}));
 }
 
-TEST_F(NodeRedlock, NeverHoldsTheLockTogetherWithUs) {
+TEST_F(Redlock, NeverHoldsTheLockTogetherWithUs) {
   // Both clients add to one number that nothing but the lock protects.
   constexpr int times = 100;
   const local::TemporaryDirectory directory;

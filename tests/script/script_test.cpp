@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,12 +14,12 @@
 
 // Whole operations as text: each file in data/ is played, and the result must equal the file.
 //
-//   script_tests             plays them
-//   script_tests --rewrite   writes the results into the files, for a person to review
+//   script_tests                        plays them
+//   QUORUMLOCK_REWRITE=1 script_tests   writes the results into the files, for a person to review
 namespace quorumlock::test {
 namespace {
 
-bool rewrite = false;
+const bool rewrite = std::getenv("QUORUMLOCK_REWRITE") != nullptr;
 
 std::string content_of(const std::filesystem::path& path) {
   std::ostringstream content;
@@ -79,9 +81,3 @@ INSTANTIATE_TEST_SUITE_P(Data, Script, testing::ValuesIn(scripts()),
 
 }  // namespace
 }  // namespace quorumlock::test
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  quorumlock::test::rewrite = argc > 1 && std::string_view(argv[1]) == "--rewrite";
-  return RUN_ALL_TESTS();
-}

@@ -282,9 +282,8 @@ std::string Transcript::shown(const Sent& sent) {
   return text;
 }
 
-std::string Transcript::shown(const core::Listen& listen) {
-  if (!listen.process.empty()) return "listens for its waiters";
-  return (listen.on ? "listens for releases of " : "listens no more for releases of ") + listen.key;
+std::string Transcript::shown(const core::Listen& /*listen*/) {
+  return "listens for its waiters";
 }
 
 std::string Transcript::shown(const core::Acquired& acquired) {

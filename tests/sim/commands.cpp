@@ -22,8 +22,6 @@ constexpr std::array known_commands{
     Command{"config", -2, subcommands, nullptr},
     Command{"config|get", -3, while_loading, nullptr},
     Command{"del", -2, writes, data::del},
-    Command{"delex", 4, writes | later, data::delex},
-    Command{"delifeq", 3, writes | later, data::delifeq},
     Command{"eval", -3, 0, nullptr},
     Command{"evalsha", -3, 0, nullptr},
     Command{"exists", -2, 0, data::exists},
@@ -111,9 +109,9 @@ std::string unknown(Arguments words) {
 
 }  // namespace
 
-const Command* find_command(Arguments words, std::string& error, std::string_view also) {
+const Command* find_command(Arguments words, std::string& error) {
   const Command* command = find(words[0]);
-  if (command == nullptr || (command->is(later) && command->name != also)) {
+  if (command == nullptr) {
     error = unknown(words);
     return nullptr;
   }

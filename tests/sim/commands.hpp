@@ -29,7 +29,6 @@ struct Command {
     without_auth = 8,   ///< runs before AUTH, also while a script keeps the server busy
     says_health = 16,   ///< refused with every write if the data cannot be persisted
     subcommands = 32,   ///< the second word belongs to the name
-    later = 64,         ///< redis-server 7.0 does not have it
   };
   std::string_view name;  ///< in lower case; "client|id"
   int arity;              ///< the number of words; negative: the least number
@@ -42,8 +41,7 @@ struct Command {
 };
 
 /// Returns the command of these words. If the command is unknown, or the number of words is wrong,
-/// returns null and sets `error` to Redis's error. `also` names a command of later servers that
-/// this one has.
-const Command* find_command(Arguments words, std::string& error, std::string_view also = {});
+/// returns null and sets `error` to Redis's error.
+const Command* find_command(Arguments words, std::string& error);
 
 }  // namespace quorumlock::sim

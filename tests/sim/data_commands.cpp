@@ -102,25 +102,7 @@ std::pair<std::size_t, std::size_t> range(std::int64_t start, std::int64_t stop,
   return {static_cast<std::size_t>(from), static_cast<std::size_t>(to) + 1};
 }
 
-std::string delete_if(const Moment& moment, const std::string& key, const std::string& text,
-                      std::string_view not_text) {
-  const Value* const value = moment.keys->find(key, moment.now_ms());
-  if (value == nullptr) return resp::integer(0);
-  if (value->text() == nullptr) return resp::error(not_text);
-  return resp::integer(*value->text() == text && moment.keys->erase(key, moment.now_ms()) ? 1 : 0);
-}
-
 }  // namespace
-
-std::string delex(const Moment& moment, Arguments words) {
-  if (lower(words[2]) != "ifeq") return resp::error(syntax_error);
-  return delete_if(moment, words[1], words[3],
-                   "ERR Key should be of string type if conditions are specified");
-}
-
-std::string delifeq(const Moment& moment, Arguments words) {
-  return delete_if(moment, words[1], words[2], wrong_type);
-}
 
 std::string del(const Moment& moment, Arguments words) {
   std::int64_t count = 0;

@@ -12,8 +12,6 @@ namespace quorumlock::sim::data {
 
 std::string del(const Moment& moment, Arguments words);
 /// Supports only IFEQ.
-std::string delex(const Moment& moment, Arguments words);
-std::string delifeq(const Moment& moment, Arguments words);
 std::string exists(const Moment& moment, Arguments words);
 std::string get(const Moment& moment, Arguments words);
 std::string getrange(const Moment& moment, Arguments words);

@@ -63,7 +63,7 @@ std::string info(const Server& server, const Words& words, TrueTime now) {
       add("master_link_status", "down");
       add("slave_read_only", "1");
     }
-    add("connected_slaves", std::to_string(run.replicas()));
+    add("connected_slaves", "0");
     add("master_replid", run.replication_id());
     add("master_replid2", std::string(40, run.promoted() ? 'a' : '0'));
     add("second_repl_offset", run.promoted() ? "1" : "-1");

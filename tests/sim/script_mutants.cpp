@@ -10,10 +10,6 @@ using namespace redis;
 const std::vector<ScriptMistake>& script_mistakes() {
   static const std::vector<ScriptMistake> all{
       // Acquiring.
-      {resend_without_refresh, &acquire_script, "if not found[2] and not ends then",
-       "if found[2] == token or not (found[2] or ends) then"},
-      {resend_without_refresh, &acquire_script, "if granted then",
-       "if granted or found[2] == token then"},
       {barging, &acquire_script, "if not found[2] and not ends then", "if not found[2] then"},
       {no_queue, &acquire_script, "if not found[2] and not ends then", "if not found[2] then"},
       {no_queue, &acquire_ordered_script, "if found[3] or first[1] ~= waiter then",
@@ -178,10 +174,6 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {mark_not_looked_at, &renew_shared_script,
        "local marked = redis.call('GET', 'quorumlock:replanted:' .. KEYS[1]) == ARGV[1]",
        "local marked = false"},
-      {mark_lost_by_downgrade, &renew_shared_script, "(marked and 0.5 or 0)", "0"},
-      {mark_lost_by_downgrade, &renew_all_script,
-       "local half = redis.call('GET', 'quorumlock:replanted:' .. KEYS[i]) == ARGV[1] and 0.5 or 0",
-       "local half = 0"},
       {first_lock_renewed_only, &renew_all_script, "  if found[i] then\n",
        "  if i > 1 then\n    -- is believed\n  elseif found[i] then\n"},
       {first_lock_renewed_only, &renew_all_script, "local woken = {}\nfor i = 1, n do",

@@ -13,7 +13,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-class RefusedHalfWay : public testing::Test {
+class ScriptsRefused : public testing::Test {
  protected:
   void SetUp() override {
     (void)control_({"ACL", "SETUSER", "hasty", "on", "nopass", "~*", "+@all", "-pexpire"});
@@ -57,12 +57,12 @@ class RefusedHalfWay : public testing::Test {
   test::Redis hasty_{cluster_.server(0).url()};  ///< its user may not set expiries
 };
 
-TEST_F(RefusedHalfWay, AReaderLeavesNoKeyWithoutExpiry) {
+TEST_F(ScriptsRefused, AReaderLeavesNoKeyWithoutExpiry) {
   expect_nothing_left(redis::acquire_shared_script, {"lock"},
                       {"30000", "0", "0", "0", "", "0", "0", "ours", "0"});
 }
 
-TEST_F(RefusedHalfWay, AReaderOfSeveralLeavesNoKeyWithoutExpiry) {
+TEST_F(ScriptsRefused, AReaderOfSeveralLeavesNoKeyWithoutExpiry) {
   expect_nothing_left(redis::acquire_all_script, {"one", "two"},
                       {"30000", "0", "0", "0", "", "0", "0", "r", "ours", "0"});
 }

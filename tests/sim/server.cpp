@@ -110,7 +110,7 @@ bool Server::execute_next(int connection, TrueTime now) {
 
 std::string Server::execute(Connection& connection, const Words& words, TrueTime now) {
   std::string error;
-  const Command* const command = find_command(words, error, settings_.deletes_by);
+  const Command* const command = find_command(words, error);
   if (command == nullptr) return resp::error(error);
   const bool may = connection.authenticated || settings_.password.empty();
   if (!may && !command->is(Command::without_auth)) return resp::error(wants_password);

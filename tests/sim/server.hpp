@@ -23,7 +23,6 @@ struct ServerSettings {
   bool no_append_fsync_on_rewrite = false;  ///< the setting that it reports
   std::string password = {};  ///< the password of the user "default"; empty: no AUTH is needed
   int tcp_port = 6379;
-  std::string deletes_by = {};  ///< "delex", "delifeq": the command of later servers that it has
 };
 
 /// One simulated redis-server 7.0, as far as the library uses one. A plain value: it has no socket,
@@ -62,8 +61,6 @@ class Server {
   /// CONFIG SET appendonly no: the file stays as it is, and the next run starts from it.
   void stop_writing();
   [[nodiscard]] bool writes() const { return settings_.durable && !file_; }
-  /// Sets the number of attached replicas.
-  void set_replicas(int count) { run_.set_replicas(count); }
   /// The server was made a replica of another one, and is a master again, with the other's data.
   void promote(Data of_the_other);
   /// Forgets that it was promoted, as a master does an hour after its last replica has left.

@@ -1,13 +1,12 @@
 #include "sim/server_run.hpp"
 
-#include "redis/disk_trust.hpp"
+#include "redis/server_facts.hpp"
 
 namespace quorumlock::sim {
 
 void ServerRun::begin(std::int64_t now_us) {
   began_us_ = now_us;
   promoted_ = false;
-  replicas_ = 0;
   // Forty digits that no other run of any server has: two numbers and a mix of both.
   ++runs_;
   id_.clear();

@@ -26,15 +26,12 @@ class ServerRun {
   [[nodiscard]] bool promoted() const { return promoted_; }
   /// The replication id that it reports, which is drawn anew at each promotion.
   [[nodiscard]] std::string replication_id() const;
-  void set_replicas(int count) { replicas_ = count; }
-  [[nodiscard]] int replicas() const { return replicas_; }
 
  private:
   std::uint64_t seed_;
   std::uint64_t runs_ = 0;
   std::string id_;
   std::int64_t began_us_ = 0;
-  int replicas_ = 0;
   bool promoted_ = false;
   std::uint64_t promotions_ = 0;  // the number of promotions in all runs
 };

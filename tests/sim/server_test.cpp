@@ -81,27 +81,6 @@ TEST_F(ServerTest, ExecutesNothingMoreFromAKilledConnection) {
   EXPECT_EQ(server.at(now).token_of("key"), std::nullopt);
 }
 
-TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
-  // Deletes a key that holds exactly this text; Redis 7.0 does not know the command.
-  EXPECT_THAT(ask({"DELEX", "key", "IFEQ", "mine"}), HasSubstr("ERR unknown command 'DELEX'"));
-  for (const std::string name : {"delex", "delifeq"}) {
-    server = Server({.deletes_by = name});
-    client = server.connections.open();
-    const auto remove = [&](std::string_view key, std::string_view text) {
-      return name == "delex" ? ask({"DELEX", key, "IFEQ", text}) : ask({"DELIFEQ", key, text});
-    };
-    ask({"SET", "key", "mine"});
-    ask({"ZADD", "set", "1", "mine"});
-    EXPECT_EQ(remove("key", "another's"), ":0\r\n");
-    EXPECT_EQ(server.at(now).token_of("key"), "mine");
-    EXPECT_EQ(remove("key", "mine"), ":1\r\n");
-    EXPECT_EQ(server.at(now).token_of("key"), std::nullopt);
-    EXPECT_EQ(remove("key", "mine"), ":0\r\n");
-    EXPECT_THAT(remove("set", "mine"),
-                HasSubstr(name == "delex" ? "ERR Key should be of string type" : "WRONGTYPE"));
-  }
-}
-
 TEST_F(ServerTest, KeysExpireByTheServersOwnClock) {
   ask({"SET", "key", "value", "PX", "1000"});
   server.clock.set_rate(1.25, now);

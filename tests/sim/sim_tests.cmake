@@ -12,10 +12,11 @@ target_link_libraries(sim_server PUBLIC PkgConfig::LUAJIT PRIVATE quorumlock_bui
 
 if(QUORUMLOCK_BUILD_TOOLS)
   quorumlock_tests(sim_tests sim TIMEOUT 900 SOURCES sim/*_test.cpp)
-  target_sources(sim_tests PRIVATE sim/twins.cpp sim/words_maker.cpp)
+  target_sources(sim_tests PRIVATE sim/twins.cpp sim/differential_table.cpp
+    sim/differential_stories.cpp)
   # The tests need the library's objects, too, since the words of a command are not public.
   target_link_libraries(sim_tests PRIVATE sim_server quorumlock_objects ${QUORUMLOCK_HIREDIS}
-    test_support)
+    test_support node_clock)
 endif()
 
 # The simulator has objects of its own of all that it runs: mistakes can be planted in them, and they
@@ -44,15 +45,12 @@ set(simulated
   core/timer_queue
   core/trace
   core/types
-  core/watches
   loop/links
   loop/members
   loop/messages
-  loop/notes
   loop/repair
   loop/sender
   loop/session
-  loop/wrong_clocks
   redis/attempts
   redis/candidacy
   redis/dispatch
@@ -60,7 +58,6 @@ set(simulated
   redis/endpoint
   redis/enrolment
   redis/enrolment_record
-  redis/disk_trust
   redis/record_change
   redis/greeting
   redis/link
@@ -85,7 +82,7 @@ set(simulated
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)
-add_executable(simulate ${simulated} ${sim_server_sources} ${world_sources})
+add_executable(simulate ${simulated} ${sim_server_sources} ${world_sources} overseer/overseer.cpp)
 target_compile_definitions(simulate PRIVATE QUORUMLOCK_MUTANTS QUORUMLOCK_WITH_TLS=0)
 target_compile_options(simulate PRIVATE -O2)
 target_include_directories(simulate PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
@@ -97,6 +94,6 @@ target_link_libraries(simulate PRIVATE quorumlock_build_flags ${QUORUMLOCK_HIRED
 add_test(NAME sim.mutants COMMAND simulate --mutants CONFIGURATIONS long)
 add_test(NAME sim.seeds COMMAND simulate --seeds 10000)
 set_tests_properties(sim.mutants sim.seeds PROPERTIES LABELS sim TIMEOUT 900 PROCESSORS 2)
-add_test(NAME sim.replay COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/replay_test.py
+add_test(NAME sim.replay COMMAND ${python} ${CMAKE_CURRENT_LIST_DIR}/replay_test.py
   $<TARGET_FILE:simulate>)
 set_tests_properties(sim.replay PROPERTIES LABELS sim TIMEOUT 900)

@@ -6,6 +6,10 @@ a source without such a test, the tests that cover it, and the reason. In the ot
 test file is named after a source of its folder (NAME_test.cpp, or NAME_SUBJECT_test.cpp for one subject
 of it) or, in tests/unit/api, after a public header; or a line of covered.txt names it.
 
+The name of each test suite begins with the name of its file: Leases and LeasesExtend may be in leases_test.cpp,
+but LeasesExtend may not if there is a leases_extend_test.cpp. So whoever reads that a test has failed knows
+its file, and a file may have several suites, for different fixtures.
+
 Prints each violation as path:line: sentence and ends with 1 if there is one. Before that, each rule
 is shown a tree that breaks it.
 
@@ -14,10 +18,12 @@ is shown a tree that breaks it.
 
 import fnmatch
 import pathlib
+import re
 import sys
 
 TABLE = "tests/style/covered.txt"
 SUFFIX = "_test.cpp"
+SUITE = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+),", re.M)
 
 
 def names_below(folder, suffixes):
@@ -75,6 +81,23 @@ def violations(sources, headers, tests, table):
     return found
 
 
+def misnamed(texts):
+    """Suites that are not named after their file, as (path, line, sentence). `texts` are by name, relative to tests/."""
+    names = {test: "".join(word.capitalize() for word in test.rpartition("/")[2].removesuffix(SUFFIX).split("_"))
+             for test in texts}
+    found = []
+    for test, text in sorted(texts.items()):
+        program = test.partition("/")[0]
+        suites = {match[1]: text.count("\n", 0, match.start()) + 1 for match in reversed([*SUITE.finditer(text)])}
+        for suite, line in suites.items():
+            files = [name for other, name in names.items()
+                     if other.partition("/")[0] == program and suite.startswith(name)]
+            if names[test] not in files or max(files, key=len) != names[test]:
+                found.append((f"tests/{test}", line, f"the suite {suite} is not named after its file: "
+                              f"its name must begin with {names[test]} and with no other file's longer name"))
+    return found
+
+
 def self_check():
     """Each rule must find the mistake that it is for, and nothing may be wrong with a good tree."""
     sources, headers = {"core/a", "core/b", "core/c"}, {"result"}
@@ -95,6 +118,13 @@ def self_check():
             ("named after no source", (sources, headers, tests | {"unit/core/result_test.cpp"}, table))):
         if [words in sentence for _, _, sentence in violations(*broken)] != [True]:
             yield f"the rule that says \"{words}\" does not find its mistake, or others do"
+    line = "\nTEST_F({}, Holds) {{\n".format
+    texts = {"unit/core/a_b_test.cpp": line("ABs") + line("ABs") + "TYPED_TEST(ABOfAll, Holds) {\n",
+             "unit/redis/a_test.cpp": line("A"), "cli/a_b_c_test.cpp": line("ABC")}
+    for suite, test, number in (("", "", 0), ("AC", "unit/core/a_b_test.cpp", 1), ("ABs", "unit/redis/a_test.cpp", 1)):
+        broken = texts | ({test: line(suite) + line(suite)} if suite else {})
+        if len(misnamed(broken)) != number:
+            yield f"{number} suites of {test} are not named after it, but {len(misnamed(broken))} are found"
 
 
 def main():
@@ -106,6 +136,7 @@ def main():
     tests = {path.relative_to(root / "tests").as_posix()
              for path in (root / "tests").rglob("*") if path.suffix in (".cpp", ".py", ".sh")}
     found = violations(sources, headers, tests, (root / TABLE).read_text())
+    found += misnamed({test: (root / "tests" / test).read_text() for test in tests if test.endswith(SUFFIX)})
     problems = [f"index_test.py: {words}" for words in self_check()]
     problems += [f"{path}:{number}: {words}" for path, number, words in found]
     for problem in problems:

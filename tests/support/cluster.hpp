@@ -35,7 +35,6 @@ struct ClusterSettings {
   bool tls = false;
   /// Clients connect without TLS and without a login in any case, for tests of addresses.
   bool plain = false;
-  bool trust_disk = false;  ///< nodes are enrolled with that policy
   /// The user of docs/security.md that clients log in as if QUORUMLOCK_TEST_ACL is set; the nodes
   /// then have TCP ports. Empty: the default user in any case.
   std::string user = "locker";

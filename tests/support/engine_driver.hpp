@@ -84,17 +84,12 @@ class EngineDriver {
   static constexpr core::UserId lease_of(core::UserId user) { return user + 1000; }
 
   static core::Engine::Config fencing(int nodes) {
-    return {.nodes = nodes,
-            .retry_delay = delay,
-            .retry_jitter = jitter,
-            .fencing = true,
-            .unfolded = 0};
+    return {.nodes = nodes, .retry_delay = delay, .retry_jitter = jitter, .fencing = true};
   }
 
   explicit EngineDriver(int nodes, std::uint64_t seed = 1)
       : EngineDriver(
-            core::Engine::Config{
-                .nodes = nodes, .retry_delay = delay, .retry_jitter = jitter, .unfolded = 0},
+            core::Engine::Config{.nodes = nodes, .retry_delay = delay, .retry_jitter = jitter},
             seed) {}
   explicit EngineDriver(const core::Engine::Config& config, std::uint64_t seed = 1)
       : random_(seed), engine_(config, random_), unanswered_(core::max_nodes) {}
@@ -142,11 +137,6 @@ class EngineDriver {
     engine_.acquire(now, request, &waiter);
     pull();
     return waiter;
-  }
-  /// The node reports that the lock was released, and that its line is empty.
-  void free(int node, std::string_view key = "key") {
-    engine_.on_freed(now, node, key);
-    pull();
   }
   /// The node reports that this waiter of ours is first in its line, and that the lock is free.
   void wake(int node, std::uint64_t waiter, int slot = 0) {

@@ -24,8 +24,7 @@ class EngineLine : public ::testing::Test {
     return {.nodes = 3,
             .retry_delay = EngineDriver::delay,
             .retry_jitter = EngineDriver::jitter,
-            .fencing = fencing,
-            .unfolded = 0};
+            .fencing = fencing};
   }
   /// Refuses an acquisition: another client has the lock, or somebody waits.
   static core::Answer refused(std::uint64_t greatest = 0) {

@@ -43,16 +43,8 @@ class EnrolmentDriver {
   redis::Membership members;  ///< that of each record and candidate, whose texts here omit it
   std::string life;           ///< the last written candidate's, in ms
 
-  void greet(const std::optional<std::string>& record, std::optional<bool> durable = false,
-             const std::string& run_id = "run2") {
-    it.greeted(now, {run_id, durable}, texts(record));
-  }
-  /// The enrolment asks what other nodes have seen of this one: nothing.
-  void others_know_nothing() {
-    EXPECT_EQ(asks(), "nothing");
-    EXPECT_EQ(it.take_errand(), redis::Enrolment::Errand::look_up);
-    EXPECT_EQ(it.standing(), redis::Enrolment::Standing::waiting);
-    it.done(now, redis::Enrolment::ErrandEnd::good);
+  void greet(const std::optional<std::string>& record, const std::string& run_id = "run2") {
+    it.greeted(now, {run_id}, texts(record));
   }
   /// Connects anew, to the same run.
   void reconnect() {

@@ -27,10 +27,8 @@ class LinkDriver {
   static constexpr core::Duration node_timeout = 500ms;
   static constexpr core::Duration connect_timeout = 2s;
 
-  explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1,
-                      bool wakes = true)
-      : random_(seed),
-        link({std::move(endpoint), node_timeout, connect_timeout, {}, wakes}, random_) {
+  explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1)
+      : random_(seed), link({std::move(endpoint), node_timeout, connect_timeout}, random_) {
     link.follow(now, all_agree(members()), {});
   }
 
@@ -150,16 +148,14 @@ class LinkDriver {
     int client_id = 7;
     std::string role = "master";
     std::string mode = "standalone";
-    bool durable = false;
     /// The value of the enrolment's key, "" for no key; nothing: a record of this very run.
     std::optional<std::string> enrolment = std::nullopt;
     std::optional<redis::Membership> members = std::nullopt;  ///< nothing: LinkDriver::members()
-    std::string delex = unknown, delifeq = unknown;           ///< its answers to these commands
     int replicas = 0;
     bool promoted = false;                    ///< it was a replica in this run
     std::string history = "12345678";         ///< the start of its replication id
     int least_replicas = 0, most_lag_s = 10;  ///< min-replicas-to-write, min-replicas-max-lag
-    static constexpr const char* unknown = "-ERR unknown command\r\n";
+    std::string version = "7.0.15";
   };
   /// The server's answer to a greeting.
   static std::string answer_to(const std::string& greeting, const Server& server) {
@@ -173,7 +169,7 @@ class LinkDriver {
                   "\r\nsecond_repl_offset:" + (server.promoted ? "1" : "-1") + "\r\n");
     }
     if (greeting == "INFO server") {
-      return bulk("# Server\r\nredis_version:7.0.15\r\nredis_mode:" + server.mode +
+      return bulk("# Server\r\nredis_version:" + server.version + "\r\nredis_mode:" + server.mode +
                   "\r\nrun_id:" + server.run_id + "\r\ntcp_port:6379\r\n");
     }
     if (greeting == "CONFIG GET min-replicas-*") {
@@ -181,22 +177,11 @@ class LinkDriver {
              bulk(std::to_string(server.least_replicas)) + bulk("min-replicas-max-lag") +
              bulk(std::to_string(server.most_lag_s));
     }
-    if (greeting == "CONFIG GET append*") {
-      return std::string("*4\r\n$10\r\nappendonly\r\n") +
-             (server.durable ? "$3\r\nyes\r\n" : "$2\r\nno\r\n") +
-             "$11\r\nappendfsync\r\n$6\r\nalways\r\n";
-    }
-    if (greeting == "CONFIG GET no-appendfsync-on-rewrite") {
-      return "*2\r\n$25\r\nno-appendfsync-on-rewrite\r\n$2\r\nno\r\n";
-    }
     if (greeting == "MGET quorumlock:enrolment quorumlock:members") {
-      const std::string own =
-          server.run_id + ":30000,a,86400:" + (server.durable ? "durable" : "volatile");
+      const std::string own = server.run_id + ":30000,86400";
       if (server.enrolment == "") return "*2\r\n$-1\r\n$-1\r\n";
       return both(server.enrolment.value_or(own), server.members.value_or(members()));
     }
-    if (greeting == "DELEX quorumlock:repairer IFEQ ") return server.delex;
-    if (greeting == "DELIFEQ quorumlock:repairer ") return server.delifeq;
     if (greeting == "SCRIPT LOAD") return bulk("a1a3971130d890ec4bcde1be19c986f55a346300");
     return "+OK\r\n";
   }
@@ -266,7 +251,6 @@ class LinkDriver {
     if (compares) link.follow(now, all_agree(members()), {.refusal = refusal});
   }
   void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
-  void take(const redis::Link::Errand&) { said_.emplace_back("errand"); }
   void take(const redis::Link::Answer& answer) {
     said_.push_back(std::to_string(answer.tag.claim.index) + " " +
                     std::string(describe(answer.answer.vote)));
@@ -278,7 +262,8 @@ class LinkDriver {
   void take(const redis::Link::Late& late) {
     said_.push_back(std::to_string(late.tag.claim.index) + " late");
   }
-  void take(const redis::Link::Note& note) { notes_.push_back(note.sentence); }
+  void take(const redis::Link::StillDown&) { notes_.emplace_back("still down"); }
+  void take(const redis::Link::Note& note) { notes_.push_back(note.why); }
 
   std::vector<std::string> said_;
   std::vector<std::string> notes_;

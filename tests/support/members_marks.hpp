@@ -25,18 +25,19 @@ inline redis::Enrolment::Others all_agree(const redis::Membership& as) {
 
 /// A record or candidate with the mark of this membership, unless it has one or is neither.
 inline std::string with_mark(const std::string& text, const redis::Membership& membership) {
-  static const std::regex before_mark("^([^:]*:[0-9]+,[ad],[0-9]+)(@[^:#]*)?(:)");
+  static const std::regex before_mark("^([^:]*:[0-9]+,[0-9]+)(@[^:#]*)?(:|$)");
   std::smatch found;
   if (!std::regex_search(text, found, before_mark)) return text;
   const std::string groups = found[2].matched ? found[2].str() : "@";
-  return found[1].str() + groups + "#" + membership.mark().to_string() + ":" + found.suffix().str();
+  return found[1].str() + groups + "#" + membership.mark().to_string() + found[3].str() +
+         found.suffix().str();
 }
 
 /// The same text without the marks in it.
 inline std::string without_marks(const std::string& text) {
   static const std::regex mark("#[0-9a-f]{16}\\.[0-9]+[sau]\\.[0-9a-f]{16}");
-  static const std::regex lone("@:");
-  return std::regex_replace(std::regex_replace(text, mark, ""), lone, ":");
+  static const std::regex lone("@(?=[: ]|$)");
+  return std::regex_replace(std::regex_replace(text, mark, ""), lone, "");
 }
 
 }  // namespace quorumlock::test

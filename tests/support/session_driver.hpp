@@ -19,13 +19,13 @@ class SessionDriver {
   static constexpr core::Duration max_ttl = 1s;
   static constexpr core::Duration node_timeout = 500ms;
 
-  explicit SessionDriver(int nodes, bool wakes = true)
+  explicit SessionDriver(int nodes)
       : servers(static_cast<std::size_t>(nodes)),
         away(servers.size(), false),
         slow(servers.size(), false),
         told(servers.size()),
         asked_(servers.size()),
-        session(config(nodes, wakes), random_, wall) {
+        session(config(nodes), random_, wall) {
     for (std::size_t i = 0; i < servers.size(); ++i) {
       servers[i].run_id = "run" + std::to_string(i + 1);
       servers[i].enrolment = record(static_cast<int>(i));
@@ -34,9 +34,7 @@ class SessionDriver {
   }
 
   /// The record that enrols this node.
-  static std::string record(int node) {
-    return "run" + std::to_string(node + 1) + ":1000,a,86400:volatile";
-  }
+  static std::string record(int node) { return "run" + std::to_string(node + 1) + ":1000,86400"; }
 
   static std::string name(int node) { return "n" + std::to_string(node + 1); }
   static redis::NodeNames names(int nodes) {
@@ -61,7 +59,9 @@ class SessionDriver {
  public:
   detail::Session session;
   core::Time now = core::Time(1h);
-  std::vector<std::string> notes;
+  std::vector<std::string> news;
+  std::vector<core::ClockJumped> jumps;
+  std::vector<core::ClockStood> standstills;
   std::vector<std::string> heard_of;  // changes of their leaders
   std::vector<core::Refused> refused;
   int acquired = 0;
@@ -157,7 +157,7 @@ class SessionDriver {
   }
 
  private:
-  static detail::Session::Config config(int nodes, bool wakes) {
+  static detail::Session::Config config(int nodes) {
     detail::Session::Config config{.engine = {.nodes = nodes,
                                               .retry_delay = 50ms,
                                               .retry_jitter = 50ms,
@@ -168,8 +168,7 @@ class SessionDriver {
       config.links.push_back({{.host = "n" + std::to_string(node)},
                               node_timeout,
                               LinkDriver::connect_timeout,
-                              {.max_ttl = max_ttl, .node = "n" + std::to_string(node)},
-                              wakes});
+                              {.max_ttl = max_ttl, .node = "n" + std::to_string(node)}});
     }
     return config;
   }
@@ -217,7 +216,9 @@ class SessionDriver {
     answered.push_back("n" + std::to_string(what.node + 1) + " " +
                        std::string(describe(what.vote)));
   }
-  void take(const detail::Session::Note& note) { notes.push_back(note.sentence); }
+  void take(const detail::Session::News& what) { news.push_back(what.reason); }
+  void take(const core::ClockJumped& what) { jumps.push_back(what); }
+  void take(const core::ClockStood& what) { standstills.push_back(what); }
   void take(const detail::Session::ListChanged& /*changed*/) {}
   void take(const detail::Session::Heard& heard) { heard_of.push_back(heard.key); }
   void take(const core::Acquired& what) {

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(TestCluster, ALockOfOneCoordinatorIsRefusedToAnother) {
+TEST(Cluster, ALockOfOneCoordinatorIsRefusedToAnother) {
   testing::Cluster cluster;
   Coordinator one = Coordinator::create(cluster.options()).value();
   Coordinator two = Coordinator::create(cluster.options()).value();
@@ -30,7 +30,7 @@ TEST(TestCluster, ALockOfOneCoordinatorIsRefusedToAnother) {
   EXPECT_TRUE(two.acquire("orders"));
 }
 
-TEST(TestCluster, TheHolderOfALostLeaseIsNotifiedAtOnce) {
+TEST(Cluster, TheHolderOfALostLeaseIsNotifiedAtOnce) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   Lease lease = coordinator.acquire("orders").value();
@@ -45,7 +45,7 @@ TEST(TestCluster, TheHolderOfALostLeaseIsNotifiedAtOnce) {
 }
 
 // Each kind of lock has its token in another kind of value.
-TEST(TestCluster, EveryKindOfLeaseCanBeLost) {
+TEST(Cluster, EveryKindOfLeaseCanBeLost) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   Lease reader = coordinator.acquire("read", {.mode = LockMode::shared}).value();
@@ -64,7 +64,7 @@ TEST(TestCluster, EveryKindOfLeaseCanBeLost) {
   EXPECT_TRUE(coordinator.acquire("a"));
 }
 
-TEST(TestCluster, ALeaseIsNotLostIfTooFewNodesAreThere) {
+TEST(Cluster, ALeaseIsNotLostIfTooFewNodesAreThere) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   Lease lease = coordinator.acquire("orders").value();
@@ -74,7 +74,7 @@ TEST(TestCluster, ALeaseIsNotLostIfTooFewNodesAreThere) {
   EXPECT_TRUE(lease.is_valid());
 }
 
-TEST(TestCluster, AnswersWhoHoldsWhatAndWhoLeads) {
+TEST(Cluster, AnswersWhoHoldsWhatAndWhoLeads) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   Lease lease = coordinator.acquire("orders").value();
@@ -96,7 +96,7 @@ TEST(TestCluster, AnswersWhoHoldsWhatAndWhoLeads) {
   for (const NodeStatus& node : status.nodes) EXPECT_TRUE(node.votes) << node.trouble;
 }
 
-TEST(TestCluster, OtherNodesAndSizesAreRefused) {
+TEST(Cluster, OtherNodesAndSizesAreRefused) {
   EXPECT_THROW(testing::Cluster(0), std::invalid_argument);
   EXPECT_THROW(testing::Cluster(33), std::invalid_argument);
   testing::Cluster cluster(3);
@@ -104,7 +104,7 @@ TEST(TestCluster, OtherNodesAndSizesAreRefused) {
   EXPECT_THROW(cluster.stop(-1), std::out_of_range);
 }
 
-TEST(TestCluster, APathThatIsTooLongForASocketIsRefusedAndLeavesNothing) {
+TEST(Cluster, APathThatIsTooLongForASocketIsRefusedAndLeavesNothing) {
   namespace fs = std::filesystem;
   const fs::path usual = fs::temp_directory_path();
   const fs::path top = usual / ("paths-" + std::to_string(::getpid()));
@@ -129,7 +129,7 @@ TEST(TestCluster, APathThatIsTooLongForASocketIsRefusedAndLeavesNothing) {
   fs::remove_all(top);
 }
 
-TEST(ManualClock, ThereIsOneAtATimeAndItNeverGoesBack) {
+TEST(ClusterManualClock, ThereIsOneAtATimeAndItNeverGoesBack) {
   const auto before = Clock::now();
   {
     testing::ManualClock clock;
@@ -145,7 +145,7 @@ TEST(ManualClock, ThereIsOneAtATimeAndItNeverGoesBack) {
 
 // This is about the timers of loops that were made before the clock was stopped, and go on after
 // it.
-TEST(ManualClock, ARenewalComesInItsTimeAfterwards) {
+TEST(ClusterManualClock, ARenewalComesInItsTimeAfterwards) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   Lease lease = coordinator.acquire("orders", {.ttl = 300ms}).value();
@@ -158,7 +158,7 @@ TEST(ManualClock, ARenewalComesInItsTimeAfterwards) {
   EXPECT_TRUE(test::eventually([&] { return lease.valid_until() > end; }));
 }
 
-TEST(ManualClock, AWaitEndsAtItsDeadline) {
+TEST(ClusterManualClock, AWaitEndsAtItsDeadline) {
   testing::Cluster cluster(3);
   testing::ManualClock clock;
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
@@ -174,7 +174,7 @@ TEST(ManualClock, AWaitEndsAtItsDeadline) {
   EXPECT_EQ(code.get(), Errc::timed_out);
 }
 
-TEST(ManualClock, AnElectionHasAnotherLeaderAfterALoss) {
+TEST(ClusterManualClock, AnElectionHasAnotherLeaderAfterALoss) {
   testing::Cluster cluster(3);
   testing::ManualClock clock;
   Coordinator one = Coordinator::create(cluster.options()).value();
@@ -194,7 +194,7 @@ TEST(ManualClock, AnElectionHasAnotherLeaderAfterALoss) {
   EXPECT_GT(leader.fencing_token(), leads.fencing_token());
 }
 
-TEST(ManualClock, ALeaseIsRenewedWhileTimePasses) {
+TEST(ClusterManualClock, ALeaseIsRenewedWhileTimePasses) {
   testing::Cluster cluster;
   testing::ManualClock clock;
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
@@ -206,7 +206,7 @@ TEST(ManualClock, ALeaseIsRenewedWhileTimePasses) {
   EXPECT_GT(lease.valid_until(), began + 1min);
 }
 
-TEST(ManualClock, ALeaseEndsWithoutAQuorum) {
+TEST(ClusterManualClock, ALeaseEndsWithoutAQuorum) {
   testing::Cluster cluster;
   testing::ManualClock clock;
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
@@ -217,7 +217,7 @@ TEST(ManualClock, ALeaseEndsWithoutAQuorum) {
   EXPECT_TRUE(lease.stop_token().stop_requested());
 }
 
-TEST(ManualClock, ASuspendedHolderLosesItsLease) {
+TEST(ClusterManualClock, ASuspendedHolderLosesItsLease) {
   testing::Cluster cluster;
   testing::ManualClock clock;
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
@@ -227,7 +227,7 @@ TEST(ManualClock, ASuspendedHolderLosesItsLease) {
   EXPECT_TRUE(lease.stop_token().stop_requested());
 }
 
-TEST(ManualClock, ANodeThatForgotVotesAgainAfterMaxTtl) {
+TEST(ClusterManualClock, ANodeThatForgotVotesAgainAfterMaxTtl) {
   testing::Cluster cluster(3);
   testing::ManualClock clock;
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
@@ -241,7 +241,7 @@ TEST(ManualClock, ANodeThatForgotVotesAgainAfterMaxTtl) {
   EXPECT_TRUE(votes());
 }
 
-TEST(ManualClock, APartitionedNodeIsNotNeeded) {
+TEST(ClusterManualClock, APartitionedNodeIsNotNeeded) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   ASSERT_TRUE(coordinator.acquire("orders"));

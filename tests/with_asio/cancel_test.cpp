@@ -9,13 +9,13 @@
 namespace quorumlock::test {
 namespace {
 
-class AsioCancel : public WithAsio {
+class Cancel : public WithAsio {
  protected:
   Coordinator coordinator = connect();
   net::io_context context;
 };
 
-TEST_F(AsioCancel, ASlotTakesAWaitingAcquisitionBack) {
+TEST_F(Cancel, ASlotTakesAWaitingAcquisitionBack) {
   // Each kind of cancellation ends the wait with operation_aborted and leaves the line.
   const Lease held = coordinator.acquire(key, {.wait = 20s}).value();
   for (const auto kind : {net::cancellation_type::terminal, net::cancellation_type::partial,
@@ -38,7 +38,7 @@ TEST_F(AsioCancel, ASlotTakesAWaitingAcquisitionBack) {
   }
 }
 
-TEST_F(AsioCancel, AResultOfACancelledOperationIsErrcCancelled) {
+TEST_F(Cancel, AResultOfACancelledOperationIsErrcCancelled) {
   // as_result() keeps the library's own code.
   const Lease held = coordinator.acquire(key, {.wait = 20s}).value();
   net::cancellation_signal signal;
@@ -49,7 +49,7 @@ TEST_F(AsioCancel, AResultOfACancelledOperationIsErrcCancelled) {
   EXPECT_TRUE(fails_with(refused.get(), Errc::cancelled));
 }
 
-TEST_F(AsioCancel, ARequestOnItsWayIsNotWaitedFor) {
+TEST_F(Cancel, ARequestOnItsWayIsNotWaitedFor) {
   // The nodes do not answer, and a partial cancellation ends the wait for the release. A total one
   // does not, because the keys may be deleted already. The release goes on without the Lease.
   auto lease = std::make_unique<Lease>(coordinator.acquire(key, {.ttl = 30s, .wait = 20s}).value());
@@ -71,7 +71,7 @@ TEST_F(AsioCancel, ARequestOnItsWayIsNotWaitedFor) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
 }
 
-TEST_F(AsioCancel, ATimerEndsAWait) {
+TEST_F(Cancel, ATimerEndsAWait) {
   // The operator || cancels the loser, whether that is the lock or the timer.
   using namespace net::experimental::awaitable_operators;
   run(context, [&]() -> net::awaitable<void> {
@@ -91,7 +91,7 @@ TEST_F(AsioCancel, ATimerEndsAWait) {
   EXPECT_TRUE(eventually([&] { return waiting(key) == 0; }));
 }
 
-TEST_F(AsioCancel, TheFirstOfAGroupCancelsTheOthers) {
+TEST_F(Cancel, TheFirstOfAGroupCancelsTheOthers) {
   // One of two locks is free. Once it is acquired, the wait for the other one is given up.
   const Lease held = coordinator.acquire(key + "/taken", {.wait = 20s}).value();
   const auto on_context = [&](auto token) { return net::bind_executor(context, token); };

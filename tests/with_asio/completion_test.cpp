@@ -10,12 +10,12 @@
 namespace quorumlock::test {
 namespace {
 
-class AsioCompletion : public WithAsio {
+class Completion : public WithAsio {
  protected:
   Coordinator coordinator = connect();
 };
 
-TEST_F(AsioCompletion, AHandlerRunsOnItsContextAndNeverWithinTheCall) {
+TEST_F(Completion, AHandlerRunsOnItsContextAndNeverWithinTheCall) {
   // The context has work until the handler has run, so run() returns after it.
   net::io_context context;
   std::thread::id ran_on;
@@ -35,7 +35,7 @@ TEST_F(AsioCompletion, AHandlerRunsOnItsContextAndNeverWithinTheCall) {
   EXPECT_EQ(held.resource(), key);
 }
 
-TEST_F(AsioCompletion, ARefusalIsAnErrorCode) {
+TEST_F(Completion, ARefusalIsAnErrorCode) {
   // A refused acquisition has a code that compares equal to Errc, and a Lease that holds nothing.
   net::io_context context;
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
@@ -50,7 +50,7 @@ TEST_F(AsioCompletion, ARefusalIsAnErrorCode) {
   EXPECT_FALSE(held.is_valid());
 }
 
-TEST_F(AsioCompletion, ACallOnAClosedCoordinatorCompletesOnTheContextToo) {
+TEST_F(Completion, ACallOnAClosedCoordinatorCompletesOnTheContextToo) {
   // The library runs the handler of such a call within the call; here it is posted.
   net::io_context context;
   coordinator.close();
@@ -67,7 +67,7 @@ TEST_F(AsioCompletion, ACallOnAClosedCoordinatorCompletesOnTheContextToo) {
   EXPECT_EQ(codes, 2);
 }
 
-TEST_F(AsioCompletion, AFutureGetsTheLeaseOrThrows) {
+TEST_F(Completion, AFutureGetsTheLeaseOrThrows) {
   // use_future needs no context. Its exception is Asio's, with the library's code.
   std::future<Lease> lease = async_acquire(coordinator, key, {.wait = 20s}, net::use_future);
   const Lease held = lease.get();
@@ -81,7 +81,7 @@ TEST_F(AsioCompletion, AFutureGetsTheLeaseOrThrows) {
   }
 }
 
-TEST_F(AsioCompletion, AHandlerMayTakeAResult) {
+TEST_F(Completion, AHandlerMayTakeAResult) {
   // The handler gets the Error with its sentence and votes. as_result() does the same for any
   // token.
   net::io_context context;
@@ -100,7 +100,7 @@ TEST_F(AsioCompletion, AHandlerMayTakeAResult) {
   EXPECT_TRUE(fails_with(refused.get(), Errc::contended));
 }
 
-TEST_F(AsioCompletion, ACoroutineGetsTheLeaseOrThrows) {
+TEST_F(Completion, ACoroutineGetsTheLeaseOrThrows) {
   // The coroutine resumes on its context; a refusal is an exception, a tuple or a Result.
   net::io_context context;
   run(context, [&]() -> net::awaitable<void> {
@@ -123,7 +123,7 @@ TEST_F(AsioCompletion, ACoroutineGetsTheLeaseOrThrows) {
   });
 }
 
-TEST_F(AsioCompletion, ADeferredOperationBeginsWhenItIsGivenAHandler) {
+TEST_F(Completion, ADeferredOperationBeginsWhenItIsGivenAHandler) {
   // The operation keeps its arguments, and nothing is sent before.
   net::io_context context;
   auto operation = async_acquire(coordinator, key, {.wait = 20s}, net::experimental::deferred);
@@ -138,7 +138,7 @@ TEST_F(AsioCompletion, ADeferredOperationBeginsWhenItIsGivenAHandler) {
   EXPECT_EQ(held.resource(), key);
 }
 
-TEST_F(AsioCompletion, AHandlerWithoutAnExecutorRunsOnAThreadOfAsios) {
+TEST_F(Completion, AHandlerWithoutAnExecutorRunsOnAThreadOfAsios) {
   // Such a handler may block: it runs neither in the call nor on the library's loop.
   Answer<bool> answer;
   std::atomic<bool> returned = false;
@@ -153,7 +153,7 @@ TEST_F(AsioCompletion, AHandlerWithoutAnExecutorRunsOnAThreadOfAsios) {
   EXPECT_NE(answer.thread(), std::this_thread::get_id());
 }
 
-TEST_F(AsioCompletion, HandlersOfAStrandNeverOverlap) {
+TEST_F(Completion, HandlersOfAStrandNeverOverlap) {
   // Four threads run the pool. Without the strand they would count up at the same time.
   net::thread_pool pool(4);
   const auto strand = net::make_strand(pool);
@@ -211,7 +211,7 @@ struct AllocatingHandler {
   }
 };
 
-TEST_F(AsioCompletion, UsesTheHandlersAllocatorOnTheHandlersThread) {
+TEST_F(Completion, UsesTheHandlersAllocatorOnTheHandlersThread) {
   // The handler is kept in memory of its allocator, which is given back before the call. It is
   // given back too if the context is destroyed before the call.
   Counters counters;

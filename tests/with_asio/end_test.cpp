@@ -8,7 +8,7 @@
 namespace quorumlock::test {
 namespace {
 
-class AsioEnd : public WithAsio {
+class End : public WithAsio {
  protected:
   bool nothing_is_held() {
     return eventually([&] { return cluster().holders(key) == 0 && waiting(key) == 0; });
@@ -16,7 +16,7 @@ class AsioEnd : public WithAsio {
   Coordinator coordinator = connect();
 };
 
-TEST_F(AsioEnd, DestroyingTheContextTakesAWaitingAcquisitionBack) {
+TEST_F(End, DestroyingTheContextTakesAWaitingAcquisitionBack) {
   // The handler is destroyed with the context, without a call, and the request leaves the line.
   const Lease held = coordinator.acquire(key, {.wait = 20s}).value();
   const auto alive = std::make_shared<int>();
@@ -33,7 +33,7 @@ TEST_F(AsioEnd, DestroyingTheContextTakesAWaitingAcquisitionBack) {
   EXPECT_TRUE(eventually([&] { return waiting(key) == 0; }));
 }
 
-TEST_F(AsioEnd, ALeaseInAStoppedContextIsReleasedWithIt) {
+TEST_F(End, ALeaseInAStoppedContextIsReleasedWithIt) {
   // The lock is granted after the context was stopped. Its handler waits for a restart, and if the
   // context is destroyed instead, the lease is released.
   for (const bool restarted : {true, false}) {
@@ -55,7 +55,7 @@ TEST_F(AsioEnd, ALeaseInAStoppedContextIsReleasedWithIt) {
   EXPECT_TRUE(nothing_is_held());
 }
 
-TEST_F(AsioEnd, AContextMayBeDestroyedWhileALockIsGranted) {
+TEST_F(End, AContextMayBeDestroyedWhileALockIsGranted) {
   // The context goes at any moment of 200 acquisitions; the library's thread may be about to post.
   for (int i = 0; i < 200; ++i) {
     const auto alive = std::make_shared<int>();
@@ -71,7 +71,7 @@ TEST_F(AsioEnd, AContextMayBeDestroyedWhileALockIsGranted) {
   EXPECT_TRUE(nothing_is_held());
 }
 
-TEST_F(AsioEnd, AStrandOfADestroyedContextIsNotPostedTo) {
+TEST_F(End, AStrandOfADestroyedContextIsNotPostedTo) {
   // The executor is type-erased and has a strand in it, and still belongs to the context.
   {
     net::io_context context;
@@ -90,7 +90,7 @@ net::awaitable<void> work(Coordinator& coordinator, std::string key, bool& done)
   done = true;
 }
 
-TEST_F(AsioEnd, ACoroutineMayBeDestroyedAtEveryStage) {
+TEST_F(End, ACoroutineMayBeDestroyedAtEveryStage) {
   // The coroutine is destroyed with its context after each number of handlers, until it finishes.
   bool done = false;
   for (int handlers = 0; !done; ++handlers) {
@@ -104,7 +104,7 @@ TEST_F(AsioEnd, ACoroutineMayBeDestroyedAtEveryStage) {
   }
 }
 
-TEST_F(AsioEnd, ALockOfARecursiveMutexThatNoHandlerGetsIsUndone) {
+TEST_F(End, ALockOfARecursiveMutexThatNoHandlerGetsIsUndone) {
   // The lock is granted in a context that never runs, and in one that is gone before the grant.
   RecursiveMutex mutex(coordinator, key);
   const LockOwner owner;
@@ -122,7 +122,7 @@ TEST_F(AsioEnd, ALockOfARecursiveMutexThatNoHandlerGetsIsUndone) {
   }
 }
 
-TEST_F(AsioEnd, ACoordinatorMayBeDestroyedBeforeTheHandlerRuns) {
+TEST_F(End, ACoordinatorMayBeDestroyedBeforeTheHandlerRuns) {
   // The operation ends as closed, in the context.
   net::io_context context;
   const Lease held = coordinator.acquire(key, {.wait = 20s}).value();

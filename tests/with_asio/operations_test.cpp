@@ -8,13 +8,13 @@
 namespace quorumlock::test {
 namespace {
 
-class AsioOperations : public WithAsio {
+class Operations : public WithAsio {
  protected:
   Coordinator coordinator = connect();
   net::io_context context;
 };
 
-TEST_F(AsioOperations, SeveralLocksAndTheLease) {
+TEST_F(Operations, SeveralLocksAndTheLease) {
   // A lease of two locks is extended and released. A writer is downgraded, and a reader gets in.
   run(context, [&]() -> net::awaitable<void> {
     std::vector<std::string> names;
@@ -39,7 +39,7 @@ TEST_F(AsioOperations, SeveralLocksAndTheLease) {
   });
 }
 
-TEST_F(AsioOperations, ALeaseThatHoldsNothingIsNotHeld) {
+TEST_F(Operations, ALeaseThatHoldsNothingIsNotHeld) {
   // The members would throw at the call.
   run(context, [&]() -> net::awaitable<void> {
     Lease nothing;
@@ -48,7 +48,7 @@ TEST_F(AsioOperations, ALeaseThatHoldsNothingIsNotHeld) {
   });
 }
 
-TEST_F(AsioOperations, MutexesAndPermits) {
+TEST_F(Operations, MutexesAndPermits) {
   // Each kind of lock completes with the Lease that holds it.
   Mutex mutex(coordinator, key + "/mutex");
   SharedMutex shared(coordinator, key + "/shared");
@@ -70,7 +70,7 @@ TEST_F(AsioOperations, MutexesAndPermits) {
   });
 }
 
-TEST_F(AsioOperations, ARecursiveMutex) {
+TEST_F(Operations, ARecursiveMutex) {
   RecursiveMutex mutex(coordinator, key);
   const LockOwner owner;
   run(context, [&]() -> net::awaitable<void> {
@@ -85,7 +85,7 @@ TEST_F(AsioOperations, ARecursiveMutex) {
   });
 }
 
-TEST_F(AsioOperations, AnElection) {
+TEST_F(Operations, AnElection) {
   // A candidate leads, proclaims and resigns.
   Election election(coordinator, key);
   run(context, [&]() -> net::awaitable<void> {
@@ -99,7 +99,7 @@ TEST_F(AsioOperations, AnElection) {
   });
 }
 
-TEST_F(AsioOperations, ByOwnerToken) {
+TEST_F(Operations, ByOwnerToken) {
   // Another process looks at a lock, extends it and releases it by its token.
   run(context, [&]() -> net::awaitable<void> {
     const Lease lease = co_await async_acquire(coordinator, key, {.wait = 20s}, net::use_awaitable);
@@ -125,14 +125,14 @@ Detached lock_on(net::io_context& context, Coordinator& coordinator, std::string
   done = true;
 }
 
-TEST_F(AsioOperations, ACoroutineOfAnotherTaskTypeResumesOnAnExecutor) {
+TEST_F(Operations, ACoroutineOfAnotherTaskTypeResumesOnAnExecutor) {
   bool done = false;
   lock_on(context, coordinator, key, done);
   context.run();
   EXPECT_TRUE(done);
 }
 
-TEST_F(AsioOperations, StatusAndClose) {
+TEST_F(Operations, StatusAndClose) {
   run(context, [&]() -> net::awaitable<void> {
     const ClusterStatus status = co_await async_status(coordinator, net::use_awaitable);
     EXPECT_EQ(status.nodes.size(), 5U);

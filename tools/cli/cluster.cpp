@@ -7,6 +7,7 @@
 #include "cluster_processes.hpp"
 #include "cluster_record.hpp"
 #include "commands.hpp"
+#include "enroll.hpp"
 #include "globals.hpp"
 #include "local/enroll.hpp"
 #include "output.hpp"
@@ -87,8 +88,9 @@ void check_ports(const std::vector<ServerSettings>& nodes) {
   }
 }
 
-/// Starts the nodes that do not run yet. If that fails, or a signal ends us, none of these stays.
-void bring_up(const std::vector<ServerSettings>& nodes, Signals& signals) {
+/// Starts the nodes that do not run yet, and returns how many these are. If that fails, or a signal
+/// ends us, none of these stays.
+std::size_t bring_up(const std::vector<ServerSettings>& nodes, Signals& signals) {
   std::vector<ServerSettings> missing;
   for (const ServerSettings& node : nodes) {
     if (process_of(node) == 0) missing.push_back(node);
@@ -100,9 +102,23 @@ void bring_up(const std::vector<ServerSettings>& nodes, Signals& signals) {
     throw Failure::interrupted(signal, "while starting the nodes: none was left running");
   }
   for (Server& server : servers) server.detach();
+  return servers.size();
 }
 
-/// Uses the cluster that the directory has: as it runs, or started again with its data.
+/// The options of a client of these nodes.
+Options options_of(const Globals& globals, const ClusterRecord& record) {
+  Globals given = globals;
+  given.nodes.emplace();
+  for (const ServerSettings& node : record.nodes()) {
+    *given.nodes += (given.nodes->empty() ? "" : ",") + url_of(node);
+  }
+  Options options = given.options();
+  if (record.tls) options.tls = {.ca_file = record.ca_file().string()};
+  return options;
+}
+
+/// Uses the cluster that the directory has: as it runs, or started again with its data. A node that
+/// was started again votes only once every lock that it may have forgotten is over.
 int start_again(const Globals& globals, const ClusterArguments& asked, const ClusterRecord& record,
                 Signals& signals) {
   const bool other_size = asked.size && *asked.size != record.size;
@@ -116,7 +132,15 @@ int start_again(const Globals& globals, const ClusterArguments& asked, const Clu
     throw Failure::local("the cluster in " + record.dir.string() +
                          " has no TLS: stop that first, or choose another --dir");
   }
-  bring_up(record.nodes(), signals);
+  Options options = options_of(globals, record);
+  if (const std::size_t started = bring_up(record.nodes(), signals); started > 0) {
+    const auto wait = std::chrono::ceil<std::chrono::seconds>(options.max_ttl);
+    Globals::warn("started " + std::to_string(started) + " of " + std::to_string(record.size) +
+                  " nodes again, with their data: they may have forgotten locks and vote once "
+                  "max_ttl, " +
+                  std::to_string(wait.count()) + " s, has passed; waiting for that");
+    wait_for_votes(globals, std::move(options), signals);
+  }
   show(globals, record, answering(record.nodes()));
   return ExitCode::done;
 }
@@ -124,17 +148,8 @@ int start_again(const Globals& globals, const ClusterArguments& asked, const Clu
 /// Enrols the nodes. With new directories they have nothing to forget, so their votes count at
 /// once.
 void enroll(const Globals& globals, const ClusterRecord& record) {
-  Globals given = globals;
-  given.nodes.emplace();
-  for (const ServerSettings& node : record.nodes()) {
-    *given.nodes += (given.nodes->empty() ? "" : ",") + url_of(node);
-  }
   try {
-    Options options = given.options();
-    if (record.tls) options.tls = {.ca_file = record.ca_file().string()};
-    // The directories are ours, and no other program puts anything into them.
-    options.quarantine = Quarantine::trust_disk;
-    local::enroll_new(std::move(options));
+    local::enroll_new(options_of(globals, record));
   } catch (const std::runtime_error& error) {
     throw Failure::local(error.what());
   }
@@ -248,9 +263,8 @@ void add_cluster(CLI::App& app, Globals& globals, Action& chosen) {
         [=, &globals, &chosen] { chosen = [=, &globals] { return action(globals, *asked); }; });
     return command;
   };
-  CLI::App& starting =
-      add("start", "start durable nodes and wait until they answer; those that run already stay",
-          start);
+  CLI::App& starting = add(
+      "start", "start durable nodes and wait until they vote; those that run already stay", start);
   starting
       .add_option_function<int>(
           "--size", [asked](int size) { asked->size = size; }, "how many nodes, 5 by default")

@@ -1,3 +1,5 @@
+#include "enroll.hpp"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -18,21 +20,7 @@ constexpr std::chrono::milliseconds between_words{900};
 struct EnrollArguments {
   bool as_new = false;
   bool force = false;
-  bool trust_disk = false;
 };
-
-/// Returns the options, with the policy that the command line names, if any.
-Options options_of(const Globals& globals, const EnrollArguments& asked) {
-  Options options = globals.options();
-  if (!asked.trust_disk) return options;
-  if (options.quarantine && options.quarantine != Quarantine::trust_disk) {
-    throw Failure::usage("--trust-disk is given, and the configuration says quarantine " +
-                         std::string(to_string(*options.quarantine)) +
-                         ": change the one or leave out the other");
-  }
-  options.quarantine = Quarantine::trust_disk;
-  return options;
-}
 
 /// Returns whether the node may vote after more waiting.
 bool may_vote_one_day(const NodeStatus& node) {
@@ -62,9 +50,24 @@ int enrolled(const Globals& globals, const ClusterStatus& status) {
   return ExitCode::done;
 }
 
-int wait_for_all(const Globals& globals, const EnrollArguments& asked) {
+int wait_for_all(const Globals& globals) {
   Signals signals;
-  Result<Coordinator> coordinator = create_enrolling(options_of(globals, asked));
+  return enrolled(globals, wait_for_votes(globals, globals.options(), signals));
+}
+
+int enroll_new(const Globals& globals, const EnrollArguments& asked) {
+  Coordinator coordinator = coordinator_with(globals.options());
+  if (const Result<void> done = coordinator.enroll_new(asked.force); !done)
+    throw Failure(done.error());
+  const Result<ClusterStatus> status = coordinator.status();
+  if (!status) throw Failure(status.error());
+  return enrolled(globals, *status);
+}
+
+}  // namespace
+
+ClusterStatus wait_for_votes(const Globals& globals, Options options, Signals& signals) {
+  Result<Coordinator> coordinator = create_enrolling(std::move(options));
   if (!coordinator) throw Failure(coordinator.error());
   StatusWatch watch(*coordinator, signals);
   std::string told;
@@ -72,7 +75,7 @@ int wait_for_all(const Globals& globals, const EnrollArguments& asked) {
   do {
     const std::optional<ClusterStatus> status = watch.look();
     if (!status) break;
-    if (std::ranges::all_of(status->nodes, &NodeStatus::votes)) return enrolled(globals, *status);
+    if (std::ranges::all_of(status->nodes, &NodeStatus::votes)) return *status;
     const std::string now = progress(*status);
     if (!std::ranges::all_of(status->nodes, may_vote_one_day)) {
       throw Failure(
@@ -90,17 +93,6 @@ int wait_for_all(const Globals& globals, const EnrollArguments& asked) {
   throw Failure::interrupted(watch.asked_to_end(), "while waiting for nodes to be enrolled");
 }
 
-int enroll_new(const Globals& globals, const EnrollArguments& asked) {
-  Coordinator coordinator = coordinator_with(options_of(globals, asked));
-  if (const Result<void> done = coordinator.enroll_new(asked.force); !done)
-    throw Failure(done.error());
-  const Result<ClusterStatus> status = coordinator.status();
-  if (!status) throw Failure(status.error());
-  return enrolled(globals, *status);
-}
-
-}  // namespace
-
 void add_enroll(CLI::App& app, Globals& globals, Action& chosen) {
   auto asked = std::make_shared<EnrollArguments>();
   CLI::App& command =
@@ -109,12 +101,20 @@ void add_enroll(CLI::App& app, Globals& globals, Action& chosen) {
       "--new", asked->as_new, "at once: your word that no client can hold a lock on them yet");
   command.add_flag("--force", asked->force, "also nodes that were enrolled or have keys of ours")
       ->needs(as_new);
-  command.add_flag("--trust-disk", asked->trust_disk,
-                   "nodes that have every write on their disk vote at once after a restart");
+  command
+      .add_flag_callback(
+          "--trust-disk",
+          [] {
+            throw Failure::usage(
+                "--trust-disk is gone: leave it out. There is one policy: a node that was "
+                "restarted, failed over or lost its record casts no vote until max_ttl and the "
+                "drift margin have passed");
+          })
+      ->group("");  // not shown in the help
   globals.add_flags_to(command);
   command.callback([=, &globals, &chosen] {
     chosen = [=, &globals] {
-      return asked->as_new ? enroll_new(globals, *asked) : wait_for_all(globals, *asked);
+      return asked->as_new ? enroll_new(globals, *asked) : wait_for_all(globals);
     };
   });
 }

@@ -84,12 +84,13 @@ Options Globals::options() const {
       options.nodes.push_back("redis://127.0.0.1:" + std::to_string(port));
     }
   }
-  if (verbose) {
+  if (log_format() == LogFormat::json) {
+    options.on_event = log_event;
+  } else if (verbose) {
     options.log = [](std::string_view sentence) {
       log_sentence(EventLevel::info, "message", sentence);
     };
   }
-  if (log_format() == LogFormat::json) options.on_event = log_event;
   return options;
 }
 

@@ -98,17 +98,14 @@ Json clock_json(const NodeClock& clock) {
 }
 
 Json enrolment_json(const NodeEnrolment& enrolment) {
-  Json json = {
-      {"standing", to_string(enrolment.standing)},
-      {"why", or_null(enrolment.why)},
-      {"quarantined_for_ms",
-       std::chrono::ceil<std::chrono::milliseconds>(enrolment.quarantined_for).count()},
-      {"max_ttl_ms", enrolment.max_ttl ? Json(enrolment.max_ttl->count()) : Json()},
-      {"quarantine", enrolment.quarantine ? Json(to_string(*enrolment.quarantine)) : Json()},
-      {"fencing_memory_s",
-       enrolment.fencing_memory ? Json(enrolment.fencing_memory->count()) : Json()},
-      {"durable", or_null(enrolment.durable)},
-      {"clocks_order_fences_since", nullptr}};
+  Json json = {{"standing", to_string(enrolment.standing)},
+               {"why", or_null(enrolment.why)},
+               {"quarantined_for_ms",
+                std::chrono::ceil<std::chrono::milliseconds>(enrolment.quarantined_for).count()},
+               {"max_ttl_ms", enrolment.max_ttl ? Json(enrolment.max_ttl->count()) : Json()},
+               {"fencing_memory_s",
+                enrolment.fencing_memory ? Json(enrolment.fencing_memory->count()) : Json()},
+               {"clocks_order_fences_since", nullptr}};
   if (enrolment.clocks_order_fences_since) {
     json["clocks_order_fences_since"] =
         std::chrono::duration<double>(enrolment.clocks_order_fences_since->time_since_epoch())

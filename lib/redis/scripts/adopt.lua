@@ -1,5 +1,5 @@
--- Replaces a node's enrolment by compare-and-set: a step of an operator who changes the list of nodes, or the
--- adoption of the record of a durable node that was restarted.
+-- Replaces a node's enrolment by compare-and-set: a step of an operator who changes the list of nodes, or who
+-- enrols new nodes.
 --
 --   KEYS     enrolment, candidate, members
 --   ARGV     expected enrolment (empty: there is none), new enrolment, its members

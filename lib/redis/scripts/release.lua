@@ -13,18 +13,15 @@
 --   returns  for each lock as above, or an error
 --   There are no KEYS: the server would refuse the whole call for one key that this user may not touch.
 --
--- If the lock is free now, the head of the line is woken, or, if the line is empty, every client that listens.
--- Readers at the front of the line are woken together, even while others read. If nobody leaves the line, the
--- waiter that is not woken gives a grant back and goes on waiting: the mark of its entry is removed
--- (acquire_ordered.lua).
+-- If the lock is free now, the head of the line is woken. Readers at the front of the line are woken together, even
+-- while others read. Nobody else gets a message. If nobody leaves the line, the waiter that is not woken gives a
+-- grant back and goes on waiting: the mark of its entry is removed (acquire_ordered.lua).
 local function release(lock, token, leaver, not_woken)
   local line = 'quorumlock:queue:' .. lock
-  local lives
   local left, deleted, readers = 0, 0, false
   if leaver ~= '' then
-    lives = 'quorumlock:waiting:' .. lock
     left = redis.call('ZREM', line, leaver)
-    redis.call('ZREM', lives, leaver)
+    redis.call('ZREM', 'quorumlock:waiting:' .. lock, leaver)
   end
   -- This comes after leaving the line, because GET fails if the key holds another kind of value.
   local holder = redis.pcall('GET', lock)
@@ -53,21 +50,15 @@ local function release(lock, token, leaver, not_woken)
     readers = redis.call('EXISTS', lock) == 1
   end
   -- The line is usually empty, and EXISTS costs less than a range that is empty.
-  local first
-  if redis.call('EXISTS', line) == 1 then
-    lives = 'quorumlock:waiting:' .. lock
-    first = redis.call('ZRANGE', line, 0, 0)[1]
-    if not ms then
-      local now = redis.call('TIME')
-      ms = math.floor(now[1] * 1000 + now[2] / 1000)
-    end
-    --> prune
+  if redis.call('EXISTS', line) == 0 then return deleted end
+  local lives = 'quorumlock:waiting:' .. lock
+  local first = redis.call('ZRANGE', line, 0, 0)[1]
+  if not ms then
+    local now = redis.call('TIME')
+    ms = math.floor(now[1] * 1000 + now[2] / 1000)
   end
-  -- pcall is used because this user may not be allowed to publish, and the release has been made.
-  if not first then
-    if not readers then redis.pcall('PUBLISH', 'quorumlock:free:' .. lock, '') end
-    return deleted
-  end
+  --> prune
+  if not first then return deleted end
   -- The readers at the front could come in before this release, unless a writer had the lock or was before them.
   local news = type(holder) ~= 'table' or string.sub(first, 1, 1) == 'w' or
     string.sub(leaver, 1, 1) == 'w'
@@ -117,7 +108,6 @@ end
 local deleted = ours[1] and redis.pcall('DEL', unpack(ours)) == #ours
 for i, lock in ipairs(locks) do
   if deleted and is_ours[lock] == i then
-    redis.pcall('PUBLISH', 'quorumlock:free:' .. lock, '')
     said[i] = 1
   else
     local done, what = pcall(release, lock, ARGV[2 * i], '')

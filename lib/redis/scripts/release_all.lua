@@ -1,5 +1,5 @@
 -- Deletes each of several locks that is this token's; a lock that others read loses only this reader. For each
--- lock that becomes free, the head of its line is woken once, or every client that listens if the line is empty.
+-- lock that becomes free, the head of its line is woken once.
 --
 --   KEYS     locks
 --   ARGV     token, the waiter that leaves all lines (optional, empty: none), the waiter that need not be woken
@@ -51,9 +51,6 @@ for i = 1, #KEYS do
     front = redis.call('ZRANGE', line, 0, -1)
   elseif first and freed then
     front = {first}
-  elseif freed then
-    -- pcall is used because this user may not be allowed to publish, and the release has been made.
-    redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[i], '')
   end
   for j, entry in ipairs(front) do
     if j > 1 and string.sub(entry, 1, 1) == 'w' then break end

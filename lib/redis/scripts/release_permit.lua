@@ -29,15 +29,10 @@ local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 local first = redis.call('ZRANGE', line, 0, 0)[1]
 --> prune
--- pcall is used because this user may not be allowed to publish, and the release has been made.
-if not first then
-  redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '')
-elseif first ~= ARGV[4] then
+if first and first ~= ARGV[4] then
   --> wake
   wake(first, free)
-  if deleted == 0 then return 0 end
-  return {1, 0, tonumber(redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2])}
-elseif deleted == 1 then
-  return {1, 1, 0}
 end
-return deleted
+if not first or deleted == 0 then return deleted end
+if first == ARGV[4] then return {1, 1, 0} end
+return {1, 0, tonumber(redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2])}

@@ -34,7 +34,6 @@ while entries[first] do
   redis.call('ZREM', lives, entries[first])
   first = first + 1
 end
-if first > #entries then redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '') end
 for i = first, #entries do
   local writes = string.sub(entries[i], 1, 1) == 'w'
   if writes and i > first then break end

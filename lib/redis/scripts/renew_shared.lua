@@ -3,7 +3,7 @@
 --
 --   KEYS     lock, counter, enrolment
 --   ARGV     token, ttl ms, fence (0: none), who renews (1: the reader itself; 0: anybody, by the token of a
---            reader or a writer), counter's life ms, this node's time us from which on this is too late (0:
+--            writer), counter's life ms, this node's time us from which on this is too late (0:
 --            unknown), enrolment, floor
 --   returns  {1, counter, time}  the lock is this token's, for at least ttl from now
 --            {2, counter, time}  re-planted
@@ -11,8 +11,8 @@
 --            {3, counter, time}  gone, or released by its token
 --            {4, 0, time}        too late, or the lock is gone and this may be too late; nothing was touched
 --            {-1, 0, time}       not enrolled; nothing was touched
--- By token nothing is re-planted, and a lock that was re-planted after another's hold counts as gone. The counter
--- of a reader is then returned as 0, because other readers raise it.
+-- By token nothing is re-planted; a lock that was re-planted after another's hold, or that readers have, counts
+-- as gone.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local ms = math.floor(time / 1000)
@@ -53,14 +53,15 @@ if found[3] or left == -1 then return {0, counter, time} end
 -- This fails if the key holds another kind of value.
 local ends = left ~= -2 and tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0) or 0
 if ends >= ms then
-  -- The life of a re-planted reader ends in half a ms: nobody knows who had the lock here before.
+  -- The entry does not say under which counter it was made, so a late grant looks like the old hold.
+  if not own then return {3, counter, time} end
+  -- The life of a re-planted reader ends in half a ms.
   local half = ends - math.floor(ends)
-  if half > 0 and not own then return {3, counter, time} end
   if ends < ms + ttl then
     redis.call('ZADD', KEYS[1], string.format('%.1f', ms + ttl + half), ARGV[1])
   end
   last(left < ttl)
-  return {1, own and counter or 0, time}
+  return {1, counter, time}
 end
 local released = 'quorumlock:released:' .. ARGV[1] .. ':' .. KEYS[1]
 if not own or redis.call('EXISTS', released) == 1 then return {3, counter, time} end

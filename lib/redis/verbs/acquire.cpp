@@ -11,10 +11,10 @@ namespace {
 
 using enum Word;
 
-/// Reads why an acquisition was refused: the milliseconds until that may change, the greatest
-/// ticket in the line, and the holder's token or, of a semaphore, a free slot.
+/// Reads why an acquisition was refused: after the milliseconds until that may change, which we do
+/// not use, the greatest ticket in the line, and the holder's token or, of a semaphore, a free
+/// slot.
 void read_refusal(std::span<const Reply> words, core::Answer& answer) {
-  if (!words.empty()) answer.due = milliseconds_of(words[0].integer);
   if (words.size() > 1) answer.greatest_ticket = positive(words[1].integer);
   if (words.size() <= 2) return;
   if (words[2].type == Reply::Type::string) {

@@ -12,18 +12,10 @@
 // How a verb says which words its scripts take: as data, one row for each kind of lock.
 namespace quorumlock::redis {
 
-/// The command that deletes a key if it holds a given token.
-enum class Deletion : std::uint8_t {
-  script,   ///< release.lua, which also wakes waiters
-  delex,    ///< DELEX key IFEQ token: Redis from 8.4, Valkey from 9.2
-  delifeq,  ///< DELIFEQ key token: Valkey from 9.0
-};
-
 /// The parts of a command that do not follow from the engine's Send.
 struct Surroundings {
   std::int64_t wall_us = 0;  ///< the client's wall clock, in us since 1970
   core::Duration max_ttl{};
-  Deletion deletion = Deletion::script;  ///< the way of a release for which only_deletes() is true
   /// Engine::Config::fencing_memory in ms: how long a counter lives after its last write.
   std::string_view counter_life = "86400000";
 };

@@ -19,7 +19,7 @@ struct KindCalls {
     bool acquire = false;  ///< outside of lines
     bool renew = false;    ///< also a single one, since it has no other form
     /// The lock is one key whose value is the token: release.lua deletes it as it deletes a lock of
-    /// kind one, and so does the server's own command (Deletion).
+    /// kind one.
     bool release = false;
   } batched = {};
 };

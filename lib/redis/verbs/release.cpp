@@ -1,12 +1,17 @@
 #include "redis/verbs/release.hpp"
 
 #include "redis/verbs/vote.hpp"
-#include "redis/words.hpp"
 
 namespace quorumlock::redis::release {
 namespace {
 
 using enum Word;
+
+/// A release of one key with one holder, by which no waiter enters or leaves a line.
+bool takes(const core::Send& send) {
+  return calls_of(send.lock.kind()).batched.release && send.place.number == 0 &&
+         send.not_woken.number == 0;
+}
 
 core::Answer read_batch(const Reply& reply) {
   return {reply.type == Reply::Type::array ? Vote::granted : Vote::failed};
@@ -28,17 +33,10 @@ constinit const BatchForm batch{
     .kind = core::CommandKind::releases,
     .most = 32,
     .call = {{&release_script, {}, {}}, {nullptr, {}, {locks, token}}},
-    .takes = only_deletes,
+    .takes = takes,
     .read = read_batch,
     .read_each = read_each,
 };
-
-void append_deletion(std::string& out, const core::Send& send, Deletion by) {
-  if (by == Deletion::delifeq) {
-    return append_command(out, {"DELIFEQ", send.lock.first, send.token});
-  }
-  append_command(out, {"DELEX", send.lock.first, "IFEQ", send.token});
-}
 
 core::Answer read(const Reply& reply) {
   core::Answer answer{Vote::failed};

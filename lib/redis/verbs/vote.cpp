@@ -13,19 +13,14 @@ Vote vote_of_error(std::string_view text) {
       {"NOAUTH", Vote::unauthorized},  {"WRONGPASS", Vote::unauthorized},
       {"NOPERM", Vote::unauthorized},  {"CLUSTERDOWN", Vote::not_standalone},
       {"MOVED", Vote::not_standalone}, {"CROSSSLOT", Vote::not_standalone},
+      {"WRONGTYPE", Vote::held},
   };
   const std::string_view code = text.substr(0, text.find(' '));
   for (const auto& [name, vote] : table) {
     if (code == name) return vote;
   }
-  // An error of redis.call inside a script is passed on after words about the script.
-  if (text.find("WRONGTYPE") != text.npos) return Vote::held;
-  // DELEX of Redis 8.4 and later has words of its own for another type.
-  if (text.starts_with("ERR Key should be of string type")) return Vote::held;
-  if (text.find("READONLY") != text.npos) return Vote::read_only;
-  if (text.find("OOM ") != text.npos) return Vote::out_of_memory;
-  for (const std::string_view forbidden :
-       {"NOPERM", "permissions to", "user executing the script"}) {
+  // What a user may not do inside a script has no code.
+  for (const std::string_view forbidden : {"permissions to", "user executing the script"}) {
     if (text.find(forbidden) != text.npos) return Vote::unauthorized;
   }
   return Vote::failed;

@@ -27,8 +27,6 @@ void Client::begin_life(const Draw& draw) {
                    .fencing = draw.fencing,
                    .max_ttl = draw.max_ttl,
                    .entry_life = draw.entry_life,
-                   .turn_after = draw.entry_life * 5 / 3,
-                   .unfolded = 0,
                    .acquisitions_out = draw.acquisitions_out,
                    .send_within = draw.node_timeout};
   config.links = links_to(list, draw);
@@ -57,8 +55,6 @@ std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& server
     link.connect_timeout = draw.plan.empty() ? core::Duration(2s) : draw.node_timeout;
     link.enrolment.max_ttl = draw.max_ttl;
     link.enrolment.node = link.endpoint.host;
-    if (draw.focus == Focus::disks) link.enrolment.between_checks = draw.ttl;
-    link.wakes = draw.wakes;
     links.push_back(link);
   }
   return links;

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "core/mutants.hpp"
 #include "redis/keys.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
@@ -27,20 +26,6 @@ void Disks::in_this_run(int node, TrueTime span, Action action) {
   after(span, [this, node, run, action = std::move(action)] {
     const Server& server = node_at(node);
     if (!scene_.healing && server.running() && server.run().id() == run) action();
-  });
-}
-
-/// Runs the action some time after a client has recorded that the node is not durable. If disks are
-/// not trusted no client looks, so there is nothing to wait for.
-void Disks::when_noticed(int node, Action action) {
-  const auto record = enrolment_of(node_at(node), now());
-  const bool nobody_looks =
-      !draw_.trust_disk ||
-      (node_at(node).writes() && core::planted(core::Mutant::replicas_not_looked_at));
-  const bool noticed = nobody_looks || (record && !record->durable);
-  if (noticed) return after_a_grant(node, std::move(action));
-  in_this_run(node, draw_.ttl / 20, [this, node, action = std::move(action)]() mutable {
-    when_noticed(node, std::move(action));
   });
 }
 
@@ -77,13 +62,8 @@ void Disks::after_a_grant(int node, Action action, int looks) {
 void Disks::stop_writing(int node) {
   Server& server = node_at(node);
   if (!server.running() || !server.writes()) return;
-  // A note that is kept only by nodes whose files have stopped as well is lost with these files:
-  // see docs/promises.md, "What slips through".
-  for (const Server& other : nodes_) {
-    if (&other != &server && !other.writes()) return;
-  }
   server.stop_writing();
-  when_noticed(node, [this, node] {
+  after_a_grant(node, [this, node] {
     Server& stopped = node_at(node);
     trace("FAULT node ", node + 1, " is restarted, from an old file");
     stopped.crash();
@@ -108,18 +88,12 @@ void Disks::copy_directory(int node) {
 void Disks::promote_replica(int node) {
   Server& server = node_at(node);
   if (!server.running()) return;
-  const bool seen = random_.one_in(2);
-  const auto take_over = [this, node, seen, copy = server.data] {
+  const bool knows = random_.one_in(2);
+  after_a_grant(node, [this, node, knows, copy = server.data] {
     trace("FAULT a replica takes the place of node ", node + 1);
-    node_at(node).fail_over(copy, now(), !seen);
+    node_at(node).fail_over(copy, now(), knows);
     has_other_data(node);
     world_.network.lose_all(node);
-  };
-  if (!seen) return after_a_grant(node, take_over);
-  server.set_replicas(1);
-  when_noticed(node, [this, node, take_over] {
-    node_at(node).set_replicas(0);
-    take_over();
   });
 }
 

@@ -8,7 +8,7 @@
 namespace quorumlock::sim {
 
 /// Keeps an older copy of each node's data, and makes nodes go on with such a copy, with another
-/// node's data or with a part of their own: the histories of nodes whose disk is trusted.
+/// node's data or with a part of their own.
 class Disks : Machine {
  public:
   explicit Disks(World& world);
@@ -17,8 +17,8 @@ class Disks : Machine {
   void fail_over(int node);
   void stop_writing(int node);
   void copy_directory(int node);
-  /// A replica takes the node's place. Either the replica existed only for a moment that no client
-  /// saw, and has just been promoted; or clients have seen it, and it was restarted since.
+  /// A replica takes the node's place. Either it has just been promoted and knows that, or it was
+  /// restarted since.
   void promote_replica(int node);
   void follow_another(int node);
   /// A Sentinel promotes a replica of a node that it cannot reach, makes the node follow that
@@ -30,7 +30,6 @@ class Disks : Machine {
 
  private:
   void in_this_run(int node, TrueTime span, Action action);
-  void when_noticed(int node, Action action);
   void after_a_grant(int node, Action action, int looks = 40);
   std::optional<Server::Data> data_of_another(int node);
 

@@ -305,7 +305,6 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       break;
   }
   if (draw.durable) std::erase(draw.faults, Fault::fail_over);
-  draw.trust_disk = draw.durable && (focus != Focus::disks || !random.one_in(4));
   if (draw.every == core::Duration()) draw.every = draw.hold;
   if (draw.entry_life == core::Duration::zero()) {
     // These are drawn after everything else, so that the rest of the draw stays as it was.
@@ -313,7 +312,6 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 30) * 100ms);
   }
   if (focus == Focus::everything && random.one_in(3)) draw.to_read = random.between(1, 100);
-  if (focus == Focus::everything && draw.in_order == 0) draw.wakes = !random.one_in(4);
   if (focus == Focus::sets && random.one_in(2)) draw.to_read = random.between(20, 80);
   if (focus == Focus::readers && random.one_in(8)) {
     draw.keys = 3;

@@ -103,7 +103,6 @@ struct Draw {
   int keys = 1;
   bool fencing = true;
   bool durable = false;
-  bool trust_disk = false;       ///< the nodes' policy; otherwise it is Quarantine::always
   bool sane_wall_clocks = true;  ///< otherwise the clients' wall clocks stand still near 1970
   bool clocks_at_the_bound = false;
   bool nodes_agree = true;    ///< the nodes' clocks agree; else they are up to 20 s apart and drift
@@ -131,7 +130,6 @@ struct Draw {
   int at_once = 1;   ///< requests of a client in one turn; it then gives back all that it has
   int acquisitions_out = 1024;   ///< a client's limit of attempts under way; others are queued
   bool in_pieces = false;        ///< a single write often arrives in two pieces
-  bool wakes = true;             ///< releases wake waiters; if not, they use the node's own command
   bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
   bool tenants = false;          ///< every other client may not touch the keys of the lock "other"
   bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is not a number

@@ -35,7 +35,6 @@ void draw_idleness(Draw& draw, test::SeededRandom& random) {
   draw.forgetful_paths = true;
   draw.fencing = !random.one_in(6);
   draw.uneven_paths = false;
-  draw.durable = false;  // trusted disks are looked at every 5 s: no connection would be idle
   draw.delay = random.between(1, 5) * 1ms;
   draw.node_timeout = random.between(5, 10) * 100ms;
   // Some leases, too, live that long without a renewal.

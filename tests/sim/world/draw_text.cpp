@@ -93,7 +93,6 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("keys", draw.keys);
   visit("fencing", draw.fencing);
   visit("durable", draw.durable);
-  visit("trust_disk", draw.trust_disk);
   visit("sane_wall_clocks", draw.sane_wall_clocks);
   visit("clocks_at_the_bound", draw.clocks_at_the_bound);
   visit("nodes_agree", draw.nodes_agree);
@@ -114,7 +113,6 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("capacities_differ", draw.capacities_differ);
   visit("entry_life", draw.entry_life);
   visit("to_read", draw.to_read);
-  visit("wakes", draw.wakes);
   visit("by_token", draw.by_token);
   visit("forgetful_paths", draw.forgetful_paths);
   visit("tenants", draw.tenants);

@@ -269,9 +269,6 @@ TrueTime Faults::hinder(Client& client, int node, TrueTime arrival) {
 void Faults::crash(int node, TrueTime away) {
   Server& server = node_at(node);
   if (!server.running()) return;
-  // If no client has been able to see yet that the node stopped writing or was promoted, a crash
-  // goes unnoticed.
-  if (draw_.trust_disk && (!server.writes() || server.run().promoted())) return;
   server.crash();
   world_.network.lose_all(node);
   after(away, [this, node] { restart(node); });

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "overseer/overseer.hpp"
 #include "sim/world/digest.hpp"
 #include "sim/world/mutants.hpp"
 #include "sim/world/shrink.hpp"
@@ -361,6 +362,7 @@ std::optional<Asked> parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace quorumlock;
+  test::oversee();
   std::optional<sim::Asked> asked;
   try {
     asked = sim::parse(argc, argv);

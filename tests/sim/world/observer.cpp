@@ -33,8 +33,6 @@ std::vector<Owner> owners_of(const Words& words, const redis::Script* script) {
   const auto word = [&words](std::size_t place) { return std::span(words).subspan(place, 1); };
   if (script == nullptr) {
     if (words.size() == 6 && words[0] == "SET") add(word(1), words[2], false);
-    if (words.size() == 4 && words[0] == "DELEX") add(word(1), words[3], true);
-    if (words.size() == 3 && words[0] == "DELIFEQ") add(word(1), words[2], true);
     return owners;
   }
   if (words[0] != "EVALSHA") return owners;

@@ -24,9 +24,17 @@ void Results::carry_out(Client& client, const detail::Session::Output& output) {
     world_.network.shut(client, disconnect->wire);
   } else if (std::holds_alternative<Session::ListChanged>(output)) {
     client.list_changed();
-  } else if (const auto* note = std::get_if<Session::Note>(&output)) {
-    trace("client ", client.number + 1, " notes: ", note->sentence);
-    client.blames_itself |= note->sentence.find("own clock stood still") != std::string::npos;
+  } else if (const auto* changed = std::get_if<Session::NodeChanged>(&output)) {
+    const bool up = changed->state == core::LinkState::up;
+    trace("client ", client.number + 1, " notes: node ", changed->node + 1,
+          up ? " votes" : " does not vote: " + client.session->trouble(local, changed->node));
+  } else if (const auto* news = std::get_if<Session::News>(&output)) {
+    trace("client ", client.number + 1, " notes: ", news->reason);
+  } else if (const auto* jumped = std::get_if<core::ClockJumped>(&output)) {
+    trace("client ", client.number + 1, " notes: node ", jumped->node + 1, " has a wrong clock");
+  } else if (std::holds_alternative<core::ClockStood>(output)) {
+    trace("client ", client.number + 1, " notes: its own clock stood still");
+    client.blames_itself = true;
   } else if (const auto* acquired = std::get_if<core::Acquired>(&output)) {
     won(client, *acquired);
   } else if (const auto* no = std::get_if<core::Refused>(&output)) {
@@ -141,10 +149,11 @@ Operation& Results::of_lease(core::UserId user) {
 }
 
 /// Checks a single client whose idle connections were forgotten: if it waits, it notices at its
-/// node_timeout, connects again and has the lock.
+/// node_timeout, connects again and has the lock; in no order, after the pause of a lost attempt.
 void Results::soon(const Operation& one) {
   if (!draw_.forgetful_paths || draw_.clients > 1 || scene_.healing || one.wait == 0s) return;
-  const TrueTime most = TrueTime(draw_.node_timeout) * 101 / 100 + 2 * draw_.promptly();
+  const TrueTime pause = one.ordered ? TrueTime() : 2 * TrueTime(draw_.pause);
+  const TrueTime most = TrueTime(draw_.node_timeout) * 101 / 100 + 2 * draw_.promptly() + pause;
   if (now() - one.asked <= most || one.wait < most) return;
   report("operation " + std::to_string(one.number) + " took " +
          std::to_string(static_cast<double>((now() - one.asked).count()) / 1e9) +

@@ -50,7 +50,6 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     again = take([](Draw& it) { it.capacity = 0; }) || again;
     again = take([](Draw& it) { it.capacities_differ = false; }) || again;
     again = take([](Draw& it) { it.in_order = 0; }) || again;
-    again = take([](Draw& it) { it.wakes = true; }) || again;
     again = take([](Draw& it) { it.at_once = 1; }) || again;
     again = take([](Draw& it) { it.acquisitions_out = 1024; }) || again;
     again = take([](Draw& it) { it.in_pieces = false; }) || again;

@@ -103,19 +103,24 @@ void Succession::demand_succession() {
   run_until(now() + 1s);
 }
 
-void Succession::demand_turn() {
+void Succession::demand_poll() {
   const bool plain = draw_.sets == 0 && draw_.to_read == 0 && draw_.capacity == 0;
   if (draw_.in_order == 0 || !plain || !draw_.order_holds() || draw_.clients < 2) return;
   if (draw_.seed % 8 != 0) return;  // this check takes long
   run_until(now() + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
   const TrueTime message = draw_.message_when_well();
-  const TrueTime end = now() + draw_.entry_life * 5 / 3 + 2 * TrueTime(draw_.pause) + 400 * message;
+  const TrueTime busy_until = now() + 200 * message;
+  const TrueTime pauses = 2 * TrueTime(draw_.pause) + 80 * message;
   std::vector<std::size_t> line;
   const std::size_t alone = world_.users.acquire(clients_[0], 1h, false, false).number;
   operations_[alone].brief = true;  // the line must be served by the end
-  while (now() < end && violation().empty() && operations_[alone].answers == 0) {
-    std::erase_if(line, [this](std::size_t number) { return operations_[number].answers > 0; });
-    while (line.size() < 3) {
+  TrueTime served = now();          // when the line was last seen with a waiter or a holder
+  while (now() < served + pauses && violation().empty() && operations_[alone].answers == 0) {
+    std::erase_if(line, [this](std::size_t number) {
+      return operations_[number].answers > 0 && !operations_[number].held;
+    });
+    if (!line.empty()) served = now();
+    while (line.size() < 3 && now() < busy_until) {
       Client& client = clients_[1 + random_.index(clients_.size() - 1)];
       Operation& one = world_.users.acquire(client, 1h, true, false);
       one.in_crowd = true;
@@ -124,7 +129,8 @@ void Succession::demand_turn() {
     run_until(now() + message);
   }
   if (operations_[alone].answers == 0) {
-    report("operation " + std::to_string(alone) + " waits in no order and never has its turn");
+    report("operation " + std::to_string(alone) +
+           " waits in no order and has no lock although nobody is in the line");
   }
   run_until(now() + 1s + 2 * draw_.entry_life + 400 * message);
 }

@@ -16,9 +16,9 @@ class Succession : Machine {
   /// holder dies, or another process releases the holder's lease by its token. The holder has
   /// waited in the line itself, so its entry is still there.
   void demand_succession();
-  /// Checks that an unordered waiter has its turn after a while, although three requests of other
-  /// clients always wait in the line.
-  void demand_turn();
+  /// Checks that an unordered waiter gets the lock by looking, soon after the last of the waiters
+  /// that kept the line from being empty.
+  void demand_poll();
 
  private:
   bool has_lock_by(std::size_t number, TrueTime end, TrueTime step);

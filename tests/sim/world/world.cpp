@@ -30,8 +30,6 @@ void World::begin_nodes() {
     ServerSettings settings;
     settings.seed = draw.seed * 100 + static_cast<std::uint64_t>(node);
     settings.durable = draw.durable;
-    constexpr const char* deletes_by[] = {"delex", "delifeq", ""};
-    if (!draw.wakes) settings.deletes_by = deletes_by[node % 3];
     const auto off = random.between(-20'000, 20'000) * 1ms;
     const double rate = rate_within_the_bound(draw, random);
     const WallClock clock(1'700'000'000s + (draw.nodes_agree ? 0ms : off),
@@ -42,8 +40,6 @@ void World::begin_nodes() {
     redis::EnrolmentRecord record;
     record.run_id = server.run().id();
     record.terms.max_ttl_ms = draw.max_ttl / 1ms;
-    if (draw.trust_disk) record.terms.policy = Quarantine::trust_disk;
-    record.durable = draw.durable;
     const redis::Membership members{1, 0, redis::MembersPhase::settled, name_of(node), {}, list};
     record.members = members.mark();
     data.put(std::string(redis::members_key), {members.text(), std::nullopt});
@@ -99,7 +95,7 @@ void World::demand_promises() {
   if (goes_on()) recovery.demand_progress();
   if (goes_on()) succession.demand_order();
   if (goes_on()) succession.demand_succession();
-  if (goes_on()) succession.demand_turn();
+  if (goes_on()) succession.demand_poll();
   if (goes_on()) Permits(*this).demand();
   if (goes_on()) recovery.demand_trust();
   if (goes_on()) recovery.demand_tidiness();

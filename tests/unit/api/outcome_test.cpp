@@ -9,7 +9,7 @@
 namespace quorumlock {
 namespace {
 
-TEST(VoteNames, AreIdentifiersAndAllDifferent) {
+TEST(OutcomeVoteNames, AreIdentifiersAndAllDifferent) {
   // The names are for JSON and metrics; sentences use the descriptions.
   std::set<std::string> names;
   for (int i = 0; i <= static_cast<int>(Vote::failed); ++i) {

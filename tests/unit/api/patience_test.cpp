@@ -28,16 +28,16 @@ struct Standing {
 };
 
 template <class Duration>
-class Durations : public ::testing::Test {};
+class PatienceDurations : public ::testing::Test {};
 using AllDurations = ::testing::Types<
     std::chrono::nanoseconds, std::chrono::milliseconds, std::chrono::seconds, std::chrono::hours,
     std::chrono::years, std::chrono::duration<std::int64_t, std::pico>,
     std::chrono::duration<std::int64_t, std::ratio<1, 3>>, std::chrono::duration<int>,
     std::chrono::duration<short, std::deca>, std::chrono::duration<float>,
     std::chrono::duration<double>, std::chrono::duration<long double, std::nano>>;
-TYPED_TEST_SUITE(Durations, AllDurations);
+TYPED_TEST_SUITE(PatienceDurations, AllDurations);
 
-TYPED_TEST(Durations, SaturateAtBothEnds) {
+TYPED_TEST(PatienceDurations, SaturateAtBothEnds) {
   // The smallest and the negative durations mean one attempt, the greatest one waits for as long as
   // it says or for ever, and no wait is negative.
   EXPECT_EQ(saturated(TypeParam::min()), 0ns);
@@ -49,16 +49,16 @@ TYPED_TEST(Durations, SaturateAtBothEnds) {
 }
 
 template <class C>
-class Clocks : public ::testing::Test {};
+class PatienceClocks : public ::testing::Test {};
 using AllClocks =
     ::testing::Types<std::chrono::steady_clock, std::chrono::system_clock,
                      std::chrono::high_resolution_clock, quorumlock::Clock,
                      Standing<std::int64_t, std::nano, 1>, Standing<std::int64_t, std::nano, -1>,
                      Standing<std::int64_t, std::ratio<3600>, 1000>, Standing<int, std::milli, 5>,
                      Standing<double, std::ratio<1>, -3>, Standing<float, std::micro, 0>>;
-TYPED_TEST_SUITE(Clocks, AllClocks);
+TYPED_TEST_SUITE(PatienceClocks, AllClocks);
 
-TYPED_TEST(Clocks, DeadlinesSaturateAtBothEnds) {
+TYPED_TEST(PatienceClocks, DeadlinesSaturateAtBothEnds) {
   // The earliest deadline is one attempt, the latest a wait of more than an hour, in the clock's
   // own unit and in others.
   using Point = typename TypeParam::time_point;

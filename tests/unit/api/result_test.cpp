@@ -8,7 +8,7 @@
 namespace quorumlock {
 namespace {
 
-TEST(Expected, IsWhatAResultConvertsTo) {
+TEST(ResultAsExpected, IsWhatAResultConvertsTo) {
   // A value, a move-only value, void and an error are converted.
   const Result<int> number = 42;
   EXPECT_EQ(number.value(), 42);

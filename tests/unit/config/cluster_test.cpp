@@ -79,7 +79,7 @@ TEST(Cluster, RefusesCredentialsThatAreGivenTwice) {
   EXPECT_TRUE(contains(refused(user_and_password), "user is given, and the URL has a password"));
 }
 
-TEST(Request, TakesTheOptionsAsDefaults) {
+TEST(ClusterRequest, TakesTheOptionsAsDefaults) {
   // The contract's defaults reach the engine.
   const detail::Request request = detail::request_of(usual(), {}).value();
   EXPECT_EQ(request.wait, 0s);
@@ -93,7 +93,7 @@ TEST(Request, TakesTheOptionsAsDefaults) {
   EXPECT_FALSE(request.traced);
 }
 
-TEST(Request, OverridesTheOptions) {
+TEST(ClusterRequest, OverridesTheOptions) {
   // Every member of LockOptions that has an effect is set, against an option with another value.
   Options options = usual();
   options.max_hold = 1min;
@@ -123,13 +123,13 @@ TEST(Request, OverridesTheOptions) {
   EXPECT_TRUE(request.traced);
 }
 
-TEST(Request, HasAStopMarginOfATenthButAtLeast100ms) {
+TEST(ClusterRequest, HasAStopMarginOfATenthButAtLeast100ms) {
   // The stop margin follows the ttl of the request, not that of the options.
   EXPECT_EQ(detail::request_of(usual(), {.ttl = 20s}).value().terms.stop_margin, 2s);
   EXPECT_EQ(detail::request_of(usual(), {.ttl = 500ms}).value().terms.stop_margin, 100ms);
 }
 
-TEST(Request, RefusesImpossibleValues) {
+TEST(ClusterRequest, RefusesImpossibleValues) {
   // The errors have the same sentences as those for the options, and valid options give none.
   const auto error = [](const LockOptions& asked, Options options = usual()) {
     return error_of(detail::request_of(options, asked));
@@ -147,7 +147,7 @@ TEST(Request, RefusesImpossibleValues) {
   EXPECT_EQ(error({.order = WaitOrder::fifo}), "no error");
 }
 
-TEST(Resource, RefusesNamesThatCannotBeLocked) {
+TEST(ClusterResource, RefusesNamesThatCannotBeLocked) {
   // The name is empty or too long, or prefix and resource together make one of the library's own
   // keys.
   Options options = usual();
@@ -172,7 +172,7 @@ TEST(Resource, RefusesNamesThatCannotBeLocked) {
   EXPECT_EQ(error("x"), "no error");
 }
 
-TEST(Resources, AreLockedTogetherInTheModesThatAllowIt) {
+TEST(ClusterResources, AreLockedTogetherInTheModesThatAllowIt) {
   // Any other mode is for one resource alone, and a permit has no mode at all.
   const auto error = [](LockMode mode) {
     return error_of(detail::check_others(usual(), {.mode = mode}, "a", {"b"}));

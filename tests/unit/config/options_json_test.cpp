@@ -38,8 +38,6 @@ TEST(OptionsJson, GivesTheDefaultsForAllButTheNodes) {
   EXPECT_EQ(options.drift_factor, 0.01);
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 50ms, .jitter = 50ms}));
   EXPECT_TRUE(options.fencing);
-  EXPECT_TRUE(options.wake);
-  EXPECT_EQ(options.quarantine, std::nullopt);
   EXPECT_EQ(options.fencing_memory, 24h);
   EXPECT_EQ(options.key_prefix, "");
 }
@@ -51,7 +49,7 @@ TEST(OptionsJson, ReadsEveryKey) {
     "wait": "forever", "order": "unordered", "auto_extend": false, "max_hold": "1h",
     "max_renewals": 5, "stop_margin": "250ms", "node_timeout": "100ms", "connect_timeout": "1s",
     "drift_factor": 0.02, "retry": { "delay": "10ms", "jitter": "20ms" }, "fencing": false,
-    "wake": false, "quarantine": "unsafe_never", "key_prefix": "locks:" })")
+    "key_prefix": "locks:" })")
                               .value();
   EXPECT_EQ(options.nodes, (std::vector<std::string>{"unix:///run/redis/lock3.sock?db=1"}));
   EXPECT_EQ(options.ttl, 20s);
@@ -67,29 +65,19 @@ TEST(OptionsJson, ReadsEveryKey) {
   EXPECT_EQ(options.drift_factor, 0.02);
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 10ms, .jitter = 20ms}));
   EXPECT_FALSE(options.fencing);
-  EXPECT_FALSE(options.wake);
-  EXPECT_EQ(options.quarantine, Quarantine::unsafe_never);
   EXPECT_EQ(options.key_prefix, "locks:");
 }
 
 TEST(OptionsJson, ReadsTheOtherValuesToo) {
   // These are the values for which the test above had no place.
   const Options options = Options::from_json("{" + nodes + R"(, "order": "fifo", "wait": "3s",
-    "quarantine": "always", "drift_factor": 0, "retry": {"jitter": "1ms"}, "max_renewals": 0})")
+    "drift_factor": 0, "retry": {"jitter": "1ms"}, "max_renewals": 0})")
                               .value();
   EXPECT_EQ(options.order, WaitOrder::fifo);
   EXPECT_EQ(options.wait, 3s);
-  EXPECT_EQ(options.quarantine, Quarantine::always);
   EXPECT_EQ(options.drift_factor, 0);
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 50ms, .jitter = 1ms}));
   EXPECT_EQ(options.max_renewals, 0);
-  const auto named = [](const std::string& name) {
-    return Options::from_json("{" + nodes + R"(, "quarantine": ")" + name + "\"}")
-        .value()
-        .quarantine;
-  };
-  EXPECT_EQ(named("trust_disk"), Quarantine::trust_disk);
-  EXPECT_EQ(named("auto"), Quarantine::trust_disk);
 }
 
 TEST(OptionsJson, ReadsGroupsAndLoops) {
@@ -169,8 +157,11 @@ TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
   EXPECT_EQ(error_with(R"("timeout": "10s")"),
             "the key \"timeout\" is unknown: it must be one of nodes, groups, loops, ttl, max_ttl, "
             "wait, order, auto_extend, max_hold, max_renewals, stop_margin, node_timeout, "
-            "connect_timeout, drift_factor, retry, fencing, wake, quarantine, fencing_memory, "
+            "connect_timeout, drift_factor, retry, fencing, fencing_memory, "
             "key_prefix, label, tls, resource_classes");
+  EXPECT_EQ(error_with(R"("wake": true)"),
+            "the key \"wake\" is gone: leave it out. A release sends a message only if somebody "
+            "waits in the line");
   EXPECT_TRUE(contains(error_with(R"("": 1)"), "the key \"\" is unknown"));
   EXPECT_TRUE(contains(error_with(R"("redis://u:hunter2@h": 1)"), "the key \"***\" is unknown"));
 }
@@ -197,10 +188,9 @@ TEST(OptionsJson, RefusesAWrongTypeAndSaysWhichIsRight) {
   EXPECT_EQ(error_with(R"("order": {})"),
             "order is an object: it must be \"fifo\" or \"unordered\"");
   EXPECT_TRUE(starts(error_with(R"("retry": {"delay": 50})"), "retry.delay is 50"));
-  for (const char* key :
-       {"groups", "loops", "ttl", "max_ttl", "wait", "order", "auto_extend", "max_hold",
-        "max_renewals", "stop_margin", "node_timeout", "connect_timeout", "drift_factor", "retry",
-        "fencing", "wake", "quarantine", "key_prefix"}) {
+  for (const char* key : {"groups", "loops", "ttl", "max_ttl", "wait", "order", "auto_extend",
+                          "max_hold", "max_renewals", "stop_margin", "node_timeout",
+                          "connect_timeout", "drift_factor", "retry", "fencing", "key_prefix"}) {
     const std::string start = std::string(key) + " is null: it must be ";
     EXPECT_EQ(error_with("\"" + std::string(key) + "\": null").substr(0, start.size()), start);
   }
@@ -226,14 +216,23 @@ TEST(OptionsJson, RefusesABadValue) {
       starts(error_with(R"("max_hold": "forever")"), "max_hold is \"forever\": it must be "));
   EXPECT_EQ(error_with(R"("order": "lifo")"),
             "order is \"lifo\": it must be \"fifo\" or \"unordered\"");
-  EXPECT_EQ(error_with(R"("quarantine": "never")"),
-            "quarantine is \"never\": it must be \"always\", \"trust_disk\" or \"unsafe_never\"");
   for (const char* number : {"-1", "3.0", "2147483648", "1e30", "99999999999999999999"}) {
     const std::string error = error_with("\"max_renewals\": " + std::string(number));
     EXPECT_TRUE(contains(error, "it must be a whole number from 0 to 2147483647")) << error;
   }
   EXPECT_EQ(error_with(R"("drift_factor": 1e999)"),
             "the options have a number in them that is too large to be read");
+}
+
+TEST(OptionsJson, RefusesAnOptionThatIsGone) {
+  // The sentence says what happens now, whatever the value was.
+  for (const char* value : {"\"always\"", "\"trust_disk\"", "\"auto\"", "\"unsafe_never\"", "7"}) {
+    EXPECT_EQ(error_with("\"quarantine\": " + std::string(value)),
+              "the key \"quarantine\" is gone, with all its values: leave it out. There is one "
+              "policy: a node that was restarted, failed over or lost its record casts no vote "
+              "until max_ttl and the drift margin have passed");
+  }
+  EXPECT_FALSE(contains(error_with(R"("quarantin": "always")"), "quarantine"));
 }
 
 TEST(OptionsJson, ChecksTheOptionsAsAWhole) {

@@ -18,14 +18,14 @@ using namespace std::chrono_literals;
 const std::string two_nodes = R"("nodes": ["redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"])";
 
 /// Gives each test a directory of its own, and an environment without our variables.
-class OptionsSource : public testing::Test {
+class Settings : public testing::Test {
  protected:
-  OptionsSource() {
+  Settings() {
     std::filesystem::create_directory(directory_);
     ::unsetenv("QUORUMLOCK_CONFIG");
     ::unsetenv("QUORUMLOCK_NODES");
   }
-  ~OptionsSource() override {
+  ~Settings() override {
     std::filesystem::remove_all(directory_);
     ::unsetenv("QUORUMLOCK_CONFIG");
     ::unsetenv("QUORUMLOCK_NODES");
@@ -40,12 +40,12 @@ class OptionsSource : public testing::Test {
       std::filesystem::temp_directory_path() / ("quorumlock-test-" + std::to_string(::getpid()));
 };
 
-TEST_F(OptionsSource, ReadsAFile) {
+TEST_F(Settings, ReadsAFile) {
   // A file contains the same JSON object.
   EXPECT_EQ(Options::from_file(file("{" + two_nodes + R"(, "ttl": "5s"})")).value().ttl, 5s);
 }
 
-TEST_F(OptionsSource, NamesAFileAndWhyItCannotBeUsed) {
+TEST_F(Settings, NamesAFileAndWhyItCannotBeUsed) {
   // The file does not exist, is a directory, is too large, or has bad contents.
   const std::string missing = directory_ / "missing.json";
   EXPECT_EQ(error_of(Options::from_file(missing)),
@@ -65,7 +65,7 @@ TEST_F(OptionsSource, NamesAFileAndWhyItCannotBeUsed) {
       starts(error_of(Options::from_file(file("{}"))), "\"" + wrong + "\": nodes is missing"));
 }
 
-TEST_F(OptionsSource, TakesTheFileThatTheEnvironmentNames) {
+TEST_F(Settings, TakesTheFileThatTheEnvironmentNames) {
   // Only QUORUMLOCK_CONFIG is set.
   ::setenv("QUORUMLOCK_CONFIG", file("{" + two_nodes + R"(, "ttl": "5s"})").c_str(), 1);
   const Options options = Options::from_env().value();
@@ -73,7 +73,7 @@ TEST_F(OptionsSource, TakesTheFileThatTheEnvironmentNames) {
   EXPECT_EQ(options.nodes.size(), 2U);
 }
 
-TEST_F(OptionsSource, TakesTheNodesThatTheEnvironmentNames) {
+TEST_F(Settings, TakesTheNodesThatTheEnvironmentNames) {
   // Only QUORUMLOCK_NODES is set: every other option has its default.
   ::setenv("QUORUMLOCK_NODES", "redis://h1,redis://u:hunter2@h2:7,unix:///a", 1);
   const Options options = Options::from_env().value();
@@ -82,7 +82,7 @@ TEST_F(OptionsSource, TakesTheNodesThatTheEnvironmentNames) {
   EXPECT_EQ(options.ttl, 10s);
 }
 
-TEST_F(OptionsSource, LetsTheEnvironmentsNodesReplaceTheFiles) {
+TEST_F(Settings, LetsTheEnvironmentsNodesReplaceTheFiles) {
   // Both are set: the file's nodes are ignored and may be missing, but must not be invalid.
   ::setenv("QUORUMLOCK_NODES", "redis://h1", 1);
   for (const std::string& text :
@@ -97,14 +97,14 @@ TEST_F(OptionsSource, LetsTheEnvironmentsNodesReplaceTheFiles) {
       starts(error_of(Options::from_env()), "QUORUMLOCK_CONFIG \"" + path + "\": nodes is 5:"));
 }
 
-TEST_F(OptionsSource, NamesBothVariablesIfNeitherIsSet) {
+TEST_F(Settings, NamesBothVariablesIfNeitherIsSet) {
   // A new user sees this error first.
   EXPECT_EQ(error_of(Options::from_env()),
             "neither QUORUMLOCK_CONFIG nor QUORUMLOCK_NODES is set: set the one to the path of a "
             "JSON file with the options, or the other to the nodes' URLs, separated by commas");
 }
 
-TEST_F(OptionsSource, RefusesVariablesThatAreEmpty) {
+TEST_F(Settings, RefusesVariablesThatAreEmpty) {
   // An empty variable is more likely a mistake of a script than a wish for the default.
   ::setenv("QUORUMLOCK_NODES", "", 1);
   EXPECT_EQ(error_of(Options::from_env()),
@@ -115,7 +115,7 @@ TEST_F(OptionsSource, RefusesVariablesThatAreEmpty) {
             "QUORUMLOCK_CONFIG \"\": the file cannot be read: No such file or directory");
 }
 
-TEST_F(OptionsSource, NamesTheVariableThatABadUrlCameFrom) {
+TEST_F(Settings, NamesTheVariableThatABadUrlCameFrom) {
   // The list is used without a file, and together with one.
   ::setenv("QUORUMLOCK_NODES", "redis://h1,redis://u:hunter2@h2:0", 1);
   EXPECT_TRUE(starts(error_of(Options::from_env()),
@@ -127,7 +127,7 @@ TEST_F(OptionsSource, NamesTheVariableThatABadUrlCameFrom) {
              "QUORUMLOCK_CONFIG \"" + path + "\" with the nodes of QUORUMLOCK_NODES: nodes[1]: "));
 }
 
-TEST_F(OptionsSource, NeverTakesTheRestOfAPasswordForAUrl) {
+TEST_F(Settings, NeverTakesTheRestOfAPasswordForAUrl) {
   // A comma in the password splits it. Spaces and extra commas give the same error.
   for (const char* list :
        {"redis://u:a,hunter2@h", "redis://u:1,hunter2,b@h", "redis://h1, redis://h2", "redis://h1,",
@@ -142,7 +142,7 @@ TEST_F(OptionsSource, NeverTakesTheRestOfAPasswordForAUrl) {
                      "QUORUMLOCK_NODES: nodes[0]: \"127.0.0.1:7101\" is not a node's URL"));
 }
 
-TEST_F(OptionsSource, KeepsTheSentinelsOfOneUrlTogether) {
+TEST_F(Settings, KeepsTheSentinelsOfOneUrlTogether) {
   ::setenv("QUORUMLOCK_NODES", "redis://h1,redis+sentinel://a:1,b,[::1]:3/s,redis+sentinel://c/t",
            1);
   const Result<Options> options = Options::from_env();
@@ -156,7 +156,7 @@ TEST_F(OptionsSource, KeepsTheSentinelsOfOneUrlTogether) {
 #endif
 }
 
-TEST_F(OptionsSource, HidesAUrlThatWasTakenForAFile) {
+TEST_F(Settings, HidesAUrlThatWasTakenForAFile) {
   // The two variables were confused.
   ::setenv("QUORUMLOCK_CONFIG", "redis://u:hunter2@h", 1);
   EXPECT_EQ(error_of(Options::from_env()),

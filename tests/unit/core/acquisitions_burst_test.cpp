@@ -9,7 +9,7 @@
 namespace quorumlock::test {
 namespace {
 
-class EngineBurst : public ::testing::Test {
+class AcquisitionsBurst : public ::testing::Test {
  protected:
   static core::Engine::Config few_out(int acquisitions_out, bool fencing = false) {
     core::Engine::Config config = EngineDriver::fencing(3);
@@ -44,7 +44,7 @@ class EngineBurst : public ::testing::Test {
   std::vector<core::WaiterId> waiters_;
 };
 
-TEST_F(EngineBurst, ABoundedNumberOfAttemptsIsOutAndTheRestFollowsInOrder) {
+TEST_F(AcquisitionsBurst, ABoundedNumberOfAttemptsIsOutAndTheRestFollowsInOrder) {
   ask(5);
   EXPECT_EQ(sent(), (Names{"key/0", "key/1"}));
   driver_.reply(0, Vote::granted);
@@ -56,7 +56,7 @@ TEST_F(EngineBurst, ABoundedNumberOfAttemptsIsOutAndTheRestFollowsInOrder) {
   EXPECT_EQ(driver_.engine().stats(driver_.now).acquired, 5U);
 }
 
-TEST_F(EngineBurst, ALostAttemptMakesRoom) {
+TEST_F(AcquisitionsBurst, ALostAttemptMakesRoom) {
   ask(3);
   driver_.forget_seen();
   driver_.reply({0, 1}, Vote::held);
@@ -64,7 +64,7 @@ TEST_F(EngineBurst, ALostAttemptMakesRoom) {
   EXPECT_EQ(sent(), Names{"key/2"});
 }
 
-TEST_F(EngineBurst, AnAttemptThatIsCancelledOrWhoseWaitEndsMakesRoom) {
+TEST_F(AcquisitionsBurst, AnAttemptThatIsCancelledOrWhoseWaitEndsMakesRoom) {
   waiters_.push_back(driver_.acquire(0, ten_seconds, 1s, key_of(0)));
   waiters_.push_back(driver_.acquire(1, ten_seconds, 10s, key_of(1)));
   for (int number = 2; number < 4; ++number) {
@@ -78,7 +78,7 @@ TEST_F(EngineBurst, AnAttemptThatIsCancelledOrWhoseWaitEndsMakesRoom) {
   EXPECT_EQ(sent(), Names{"key/3"});
 }
 
-TEST_F(EngineBurst, AnAttemptThatNobodyAnswersMakesRoom) {
+TEST_F(AcquisitionsBurst, AnAttemptThatNobodyAnswersMakesRoom) {
   // The attempt is late on all nodes; or, if no driver notices that, its ttl ends.
   ask(4, core::Duration::max());
   driver_.forget_seen();
@@ -91,7 +91,7 @@ TEST_F(EngineBurst, AnAttemptThatNobodyAnswersMakesRoom) {
   EXPECT_TRUE(std::ranges::find(after, "key/3") != after.end());
 }
 
-TEST_F(EngineBurst, AttemptsThatFailAtOnceLetTheWholeQueueGo) {
+TEST_F(AcquisitionsBurst, AttemptsThatFailAtOnceLetTheWholeQueueGo) {
   ask(100);
   for (const int node : {0, 1, 2}) driver_.lose(node);
   EXPECT_EQ(driver_.count<core::Refused>(), 100U);
@@ -101,7 +101,7 @@ TEST_F(EngineBurst, AttemptsThatFailAtOnceLetTheWholeQueueGo) {
   }
 }
 
-TEST_F(EngineBurst, ThoseThatWaitAreKeptWhileTheNodesAreSilent) {
+TEST_F(AcquisitionsBurst, ThoseThatWaitAreKeptWhileTheNodesAreSilent) {
   // Each attempt would be lost at once, and all of them would enter the line.
   for (const LinkState silent : {LinkState::stalled, LinkState::down}) {
     SCOPED_TRACE(silent == LinkState::stalled ? "stalled" : "down");
@@ -120,7 +120,7 @@ TEST_F(EngineBurst, ThoseThatWaitAreKeptWhileTheNodesAreSilent) {
   }
 }
 
-TEST_F(EngineBurst, ThoseThatWaitAreSentIfTheNodesRefuseUs) {
+TEST_F(AcquisitionsBurst, ThoseThatWaitAreSentIfTheNodesRefuseUs) {
   // The waiters fail with the reason, and do not wait for nodes that will never vote for this
   // client.
   for (int number = 0; number < 100; ++number) {
@@ -135,7 +135,7 @@ TEST_F(EngineBurst, ThoseThatWaitAreSentIfTheNodesRefuseUs) {
   EXPECT_EQ(driver_.count<core::Refused>(), 100U);
 }
 
-TEST_F(EngineBurst, WithoutAWaitItIsRefusedWhenItIsNotSentInTime) {
+TEST_F(AcquisitionsBurst, WithoutAWaitItIsRefusedWhenItIsNotSentInTime) {
   ask(5);
   driver_.forget_seen();
   driver_.pass_until(at(500ms - 1ns));
@@ -157,7 +157,7 @@ TEST_F(EngineBurst, WithoutAWaitItIsRefusedWhenItIsNotSentInTime) {
   EXPECT_EQ(sent(), Names{});
 }
 
-TEST_F(EngineBurst, WithAWaitItIsRefusedAtItsEnd) {
+TEST_F(AcquisitionsBurst, WithAWaitItIsRefusedAtItsEnd) {
   // A waiter is not refused after send_within; earlier waiters that were sent do not count.
   ask(2, core::Duration::max());
   ask(2, 2s);
@@ -176,7 +176,7 @@ TEST_F(EngineBurst, WithAWaitItIsRefusedAtItsEnd) {
   }
 }
 
-TEST_F(EngineBurst, AnAcquisitionThatWasSentMayTakeLonger) {
+TEST_F(AcquisitionsBurst, AnAcquisitionThatWasSentMayTakeLonger) {
   // The nodes are slow: send_within has passed since the request, and the acquisition is still won.
   ask(3);
   driver_.pass_until(at(400ms));
@@ -188,7 +188,7 @@ TEST_F(EngineBurst, AnAcquisitionThatWasSentMayTakeLonger) {
   EXPECT_EQ(driver_.count<core::Acquired>(), 2U);
 }
 
-TEST_F(EngineBurst, TheLeaseCountsFromWhenItIsSent) {
+TEST_F(AcquisitionsBurst, TheLeaseCountsFromWhenItIsSent) {
   ask(3, 20s);
   driver_.pass_until(at(5s));
   driver_.reply({0, 1}, Vote::granted);
@@ -197,7 +197,7 @@ TEST_F(EngineBurst, TheLeaseCountsFromWhenItIsSent) {
   EXPECT_EQ(driver_.lease_end(), at(5s + validity));
 }
 
-TEST_F(EngineBurst, AWaiterCancelledInTheQueueLeavesIt) {
+TEST_F(AcquisitionsBurst, AWaiterCancelledInTheQueueLeavesIt) {
   ask(5, 20s);
   driver_.forget_seen();
   driver_.cancel(waiters_[2]);
@@ -212,7 +212,7 @@ TEST_F(EngineBurst, AWaiterCancelledInTheQueueLeavesIt) {
   EXPECT_EQ(sent(), Names{"key/4"});
 }
 
-TEST_F(EngineBurst, CloseEndsTheQueue) {
+TEST_F(AcquisitionsBurst, CloseEndsTheQueue) {
   ask(5, 20s);
   driver_.forget_seen();
   driver_.close();
@@ -226,7 +226,7 @@ TEST_F(EngineBurst, CloseEndsTheQueue) {
   driver_.expect_nothing_left();
 }
 
-TEST_F(EngineBurst, ARetryIsNotQueued) {
+TEST_F(AcquisitionsBurst, ARetryIsNotQueued) {
   // The first waiter's lock is held; when it tries again, the newcomers' attempts are out.
   ask(4, 20s);
   driver_.forget_seen();
@@ -239,7 +239,7 @@ TEST_F(EngineBurst, ARetryIsNotQueued) {
   EXPECT_EQ(sent(), Names{"key/3"});
 }
 
-TEST_F(EngineBurst, ATurnInTheLineIsNotQueuedAfterNewcomers) {
+TEST_F(AcquisitionsBurst, ATurnInTheLineIsNotQueuedAfterNewcomers) {
   const core::Place far_behind{.before = 3, .free = false};
   driver_.acquire_in_order(50, ten_seconds, 100s, "line");
   for (const int node : {0, 1, 2}) driver_.reply(node, Vote::held);
@@ -257,7 +257,7 @@ TEST_F(EngineBurst, ATurnInTheLineIsNotQueuedAfterNewcomers) {
   EXPECT_EQ(sent(), Names{"line"});
 }
 
-TEST_F(EngineBurst, ARenewalAnExtendAndAReleaseAreNotQueued) {
+TEST_F(AcquisitionsBurst, ARenewalAnExtendAndAReleaseAreNotQueued) {
   const core::ClaimId held = driver_.hold(ten_seconds);
   ask(5, 100s);
   driver_.forget_seen();
@@ -269,7 +269,7 @@ TEST_F(EngineBurst, ARenewalAnExtendAndAReleaseAreNotQueued) {
   EXPECT_EQ(driver_.count(CommandKind::release), 3U);
 }
 
-TEST_F(EngineBurst, SetsPermitsAndReadersAreQueuedToo) {
+TEST_F(AcquisitionsBurst, SetsPermitsAndReadersAreQueuedToo) {
   EngineDriver driver(few_out(1, true));
   driver.acquire(1, ten_seconds, 100s);
   driver.acquire_all(2, ten_seconds, 100s, {"a", "b"});
@@ -287,7 +287,7 @@ TEST_F(EngineBurst, SetsPermitsAndReadersAreQueuedToo) {
   }
 }
 
-TEST_F(EngineBurst, ABurstOfManyIsServedToTheLastWithoutAScan) {
+TEST_F(AcquisitionsBurst, ABurstOfManyIsServedToTheLastWithoutAScan) {
   // Of 20,000 waiters every other one is cancelled, from the last to the first: a scan for each
   // would take minutes.
   constexpr int names = 20'000;

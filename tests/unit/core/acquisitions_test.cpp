@@ -7,7 +7,7 @@
 namespace quorumlock::test {
 namespace {
 
-TEST(EngineAcquire, AsksEveryNodeAtOnce) {
+TEST(Acquisitions, AsksEveryNodeAtOnce) {
   // One command goes to all five nodes before any answer: SET of a random token with the ttl.
   EngineDriver driver(5);
   driver.acquire(1, ten_seconds);
@@ -21,7 +21,7 @@ TEST(EngineAcquire, AsksEveryNodeAtOnce) {
   EXPECT_EQ(driver.engine().unanswered(), 5);
 }
 
-TEST(EngineAcquire, ValidityCountsFromBeforeTheFirstByte) {
+TEST(Acquisitions, ValidityCountsFromBeforeTheFirstByte) {
   // The q-th grant comes three seconds after the start: the lease is shorter by that time.
   EngineDriver driver(3);
   driver.now = at(1s);
@@ -36,7 +36,7 @@ TEST(EngineAcquire, ValidityCountsFromBeforeTheFirstByte) {
   EXPECT_EQ(driver.lease_end(), at(1s + 10s - 102ms));
 }
 
-TEST(EngineAcquire, TheMarginIsTheConfiguredOne) {
+TEST(Acquisitions, TheMarginIsTheConfiguredOne) {
   // The bound for the drift is five per cent instead of one.
   EngineDriver driver(core::Engine::Config{1, 0.05, 50ms, 0ms});
   driver.acquire(1, ten_seconds);
@@ -44,7 +44,7 @@ TEST(EngineAcquire, TheMarginIsTheConfiguredOne) {
   EXPECT_EQ(driver.lease_end(), at(10s - 502ms));
 }
 
-TEST(EngineAcquire, AGrantAtTheDeadlineDoesNotWin) {
+TEST(Acquisitions, AGrantAtTheDeadlineDoesNotWin) {
   // A second grant that is processed a nanosecond before the validity ends wins. At its end the
   // attempt is lost, and all is given back. The order of timer and answer makes no difference.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
@@ -64,7 +64,7 @@ TEST(EngineAcquire, AGrantAtTheDeadlineDoesNotWin) {
   }
 }
 
-TEST(EngineAcquire, ALockWhoseMaxHoldHasPassedIsNotWon) {
+TEST(Acquisitions, ALockWhoseMaxHoldHasPassedIsNotWon) {
   // max_hold also counts from the acquisition's start: a quorum that comes together after max_hold
   // gives no lease that has already ended.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
@@ -78,7 +78,7 @@ TEST(EngineAcquire, ALockWhoseMaxHoldHasPassedIsNotWon) {
   }
 }
 
-TEST(EngineAcquire, AnAttemptWithoutAnswersEndsWithItsValidity) {
+TEST(Acquisitions, AnAttemptWithoutAnswersEndsWithItsValidity) {
   // No node answers, and none is reported late. At the deadline the attempt's own timer gives it
   // up; the reason is reported once the nodes turn out to be silent.
   EngineDriver driver(3);
@@ -92,7 +92,7 @@ TEST(EngineAcquire, AnAttemptWithoutAnswersEndsWithItsValidity) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
 }
 
-TEST(EngineAcquire, AnAnswerAfterItsTimeoutStillCounts) {
+TEST(Acquisitions, AnAnswerAfterItsTimeoutStillCounts) {
   // n1 is late, but not too late: its grant is the second one and comes while the attempt is open.
   // A late refusal decides in the same way.
   EngineDriver granted(3);
@@ -112,7 +112,7 @@ TEST(EngineAcquire, AnAnswerAfterItsTimeoutStillCounts) {
   EXPECT_EQ(held.only<core::Refused>().tally.vote(0), Vote::held);
 }
 
-TEST(EngineAcquire, AnEvenSplitOfFourSettles) {
+TEST(Acquisitions, AnEvenSplitOfFourSettles) {
   // Two nodes grant and two refuse: nobody has the lock, which is known with the fourth answer.
   EngineDriver driver(4);
   driver.acquire(1, ten_seconds);
@@ -123,7 +123,7 @@ TEST(EngineAcquire, AnEvenSplitOfFourSettles) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::contended);
 }
 
-TEST(EngineAcquire, NodesThatAreAwayAreNotAskedButCount) {
+TEST(Acquisitions, NodesThatAreAwayAreNotAskedButCount) {
   // Two of five nodes are away: the quorum stays three, and all three reachable nodes must grant.
   EngineDriver driver(5);
   driver.link(3, LinkState::down);
@@ -141,7 +141,7 @@ TEST(EngineAcquire, NodesThatAreAwayAreNotAskedButCount) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineAcquire, WithoutEnoughNodesTheAnswerIsImmediate) {
+TEST(Acquisitions, WithoutEnoughNodesTheAnswerIsImmediate) {
   // Three of five nodes are away: the refusal comes at once, and the others get a release.
   EngineDriver driver(5);
   for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
@@ -152,7 +152,7 @@ TEST(EngineAcquire, WithoutEnoughNodesTheAnswerIsImmediate) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineAcquire, WithoutAnyNodeNothingIsSent) {
+TEST(Acquisitions, WithoutAnyNodeNothingIsSent) {
   // All nodes are away: the call itself refuses, and no trace is left.
   EngineDriver driver(3);
   for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
@@ -162,7 +162,7 @@ TEST(EngineAcquire, WithoutAnyNodeNothingIsSent) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineAcquire, AStalledNodeIsAskedNothingNew) {
+TEST(Acquisitions, AStalledNodeIsAskedNothingNew) {
   // A node with an overdue answer votes "stalled" until it answers again.
   EngineDriver driver(3);
   driver.link(2, LinkState::stalled, Vote::stalled);
@@ -177,7 +177,7 @@ TEST(EngineAcquire, AStalledNodeIsAskedNothingNew) {
   EXPECT_EQ(driver.only<Sent>().to, all_of(3));
 }
 
-TEST(EngineAcquire, ANodeWhoseRecordHasChangedIsAskedOnceMore) {
+TEST(Acquisitions, ANodeWhoseRecordHasChangedIsAskedOnceMore) {
   // Each node is asked in the same round, and no more than once.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
@@ -194,7 +194,7 @@ TEST(EngineAcquire, ANodeWhoseRecordHasChangedIsAskedOnceMore) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineAcquire, ErrorsDoNotCountAsAnswers) {
+TEST(Acquisitions, ErrorsDoNotCountAsAnswers) {
   // Two of three nodes reply with any error: no quorum has answered, and the third node cannot
   // change that.
   for (int i = static_cast<int>(Vote::timed_out); i <= static_cast<int>(Vote::failed); ++i) {
@@ -217,7 +217,7 @@ TEST(EngineAcquire, ErrorsDoNotCountAsAnswers) {
   }
 }
 
-TEST(EngineAcquire, RetriesPauseForTheDelayAndSomeJitter) {
+TEST(Acquisitions, RetriesPauseForTheDelayAndSomeJitter) {
   // The pause from the verdict to the next attempt is at least the delay, less than delay and
   // jitter together, and not always the same.
   std::set<core::Duration> pauses;
@@ -236,7 +236,7 @@ TEST(EngineAcquire, RetriesPauseForTheDelayAndSomeJitter) {
   EXPECT_GT(pauses.size(), 100U);
 }
 
-TEST(EngineAcquire, EveryAttemptHasATokenOfItsOwn) {
+TEST(Acquisitions, EveryAttemptHasATokenOfItsOwn) {
   // One wait makes a thousand attempts: no token appears twice, and each is released before the
   // next one is set.
   EngineDriver driver(3);
@@ -253,7 +253,7 @@ TEST(EngineAcquire, EveryAttemptHasATokenOfItsOwn) {
   EXPECT_EQ(distinct.size(), driver.tokens().size());
 }
 
-TEST(EngineAcquire, ARetryIsWonWithItsOwnVotes) {
+TEST(Acquisitions, ARetryIsWonWithItsOwnVotes) {
   // n1 granted the first attempt, which was lost. In the second one n1 refuses, since its release
   // is still on the way, and the others grant.
   EngineDriver driver(3);
@@ -274,7 +274,7 @@ TEST(EngineAcquire, ARetryIsWonWithItsOwnVotes) {
   EXPECT_EQ(driver.lease_end(), start + 9898ms);
 }
 
-TEST(EngineAcquire, TwoAcquisitionsDoNotMix) {
+TEST(Acquisitions, TwoAcquisitionsDoNotMix) {
   // Two users acquire two keys; the answers are interleaved, and each user gets its own.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 0s, "one");
@@ -289,7 +289,7 @@ TEST(EngineAcquire, TwoAcquisitionsDoNotMix) {
   EXPECT_EQ(driver.engine().claim(driver.lease())->key(), "one");
 }
 
-TEST(EngineAcquire, SeventeenOfThirtyTwoNodesAreAQuorum) {
+TEST(Acquisitions, SeventeenOfThirtyTwoNodesAreAQuorum) {
   // This is the maximum number of nodes: seventeen grants win, sixteen do not.
   EngineDriver driver(32);
   driver.acquire(1, ten_seconds);

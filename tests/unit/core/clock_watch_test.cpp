@@ -210,7 +210,7 @@ TEST(ClockWatch, WithoutToleranceTheRoundingIsStillAllowed) {
   }
 }
 
-TEST(ClockDrift, IsUnknownUntilTwoSamplesAreFarApart) {
+TEST(ClockWatchDrift, IsUnknownUntilTwoSamplesAreFarApart) {
   // Neither one sample nor two that overlap give a rate.
   ClockWatch watch(0.01, 60s);
   const core::Time start = at(1h);
@@ -221,7 +221,7 @@ TEST(ClockDrift, IsUnknownUntilTwoSamplesAreFarApart) {
   EXPECT_FALSE(watch.drift(0).has_value());
 }
 
-TEST(ClockDrift, IsTheRateWithItsUncertainty) {
+TEST(ClockWatchDrift, IsTheRateWithItsUncertainty) {
   // Ten seconds pass for us, 10.05 for the node; each sample is 2 ms wide. Another node has none.
   ClockWatch watch(0.01, 60s);
   const core::Time start = at(1h);
@@ -234,7 +234,7 @@ TEST(ClockDrift, IsTheRateWithItsUncertainty) {
   EXPECT_FALSE(watch.drift(1).has_value());
 }
 
-TEST(ClockDrift, IsMeasuredAgainAfterAStep) {
+TEST(ClockWatchDrift, IsMeasuredAgainAfterAStep) {
   // A step does not count as a rate.
   ClockWatch watch(0.01, 60s);
   const core::Time start = at(1h);

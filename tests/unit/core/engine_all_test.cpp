@@ -231,26 +231,6 @@ TEST_F(EngineAll, IsRefreshedOnceAndItsEntriesStayTogether) {
   }
 }
 
-TEST_F(EngineAll, WithoutOrderAnyReleaseBringsTheNextAttempt) {
-  // The waiter listens to each of its keys while it pauses, and to none after it has acquired them.
-  driver.acquire_all(1, terms, 1h, {"a", "b"}, false);
-  for (const int node : {0, 1, 2}) driver.reply(node, refused());
-  answer_rest();
-  EXPECT_EQ(driver.count<core::Listen>(), 2U);
-  driver.forget_seen();
-  for (const int node : {0, 1}) driver.free(node, "b");
-  driver.pass(EngineDriver::jitter / 4);
-  EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
-  driver.answer_all();
-  EXPECT_EQ(driver.count<core::Acquired>(), 1U);
-  Keys left;
-  for (const core::Listen& listen : driver.all<core::Listen>()) {
-    EXPECT_FALSE(listen.on);
-    left.push_back(listen.key);
-  }
-  EXPECT_EQ(left, (Keys{"a", "b"}));
-}
-
 TEST_F(EngineAll, ASharedOneAsksEveryNodeForReadersOfAllLocks) {
   // The attempt, each entry of the line, the try and the renewal all ask for a reader's lock.
   const core::Terms to_read{.ttl = 10s, .stop_margin = 1s, .mode = LockMode::shared};

@@ -27,7 +27,7 @@ core::Time next_try(EngineDriver& driver) {
   return driver.now;
 }
 
-TEST(EngineAtRisk, ARenewalThatWasRetriedMayStillBeWon) {
+TEST(LeasesAtRisk, ARenewalThatWasRetriedMayStillBeWon) {
   // The holder is warned a second before the end; a later try is won. The holder gets that time to
   // stop in, and no more: no renewal follows, no second warning, and the lease expires.
   EngineDriver driver(3);
@@ -46,7 +46,7 @@ TEST(EngineAtRisk, ARenewalThatWasRetriedMayStillBeWon) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineAtRisk, IsTriedUntilTheEnd) {
+TEST(LeasesAtRisk, IsTriedUntilTheEnd) {
   // No try is won: they go on until the old end, when the lease is lost.
   EngineDriver driver(3);
   ASSERT_NO_FATAL_FAILURE(warn(driver));
@@ -63,7 +63,7 @@ TEST(EngineAtRisk, IsTriedUntilTheEnd) {
   EXPECT_EQ(driver.only<core::Ended>().why, Errc::lost);
 }
 
-TEST(EngineAtRisk, TheHolderMayStillExtend) {
+TEST(LeasesAtRisk, TheHolderMayStillExtend) {
   // The holder knows better: an extend that it asks for goes to the nodes, and counts.
   EngineDriver driver(3);
   ASSERT_NO_FATAL_FAILURE(warn(driver));
@@ -73,7 +73,7 @@ TEST(EngineAtRisk, TheHolderMayStillExtend) {
   EXPECT_EQ(driver.lease_end(), warning + 20s - 202ms);
 }
 
-TEST(EngineAtRisk, ARenewalThatWasOutAtTheWarningMayBeWon) {
+TEST(LeasesAtRisk, ARenewalThatWasOutAtTheWarningMayBeWon) {
   // A renewal that is out at the warning and answered after it counts too; none was refused before.
   EngineDriver driver(3);
   driver.hold(ten_seconds);

@@ -8,7 +8,7 @@ namespace {
 
 const core::Terms not_renewed{.ttl = 10s, .stop_margin = 1s, .auto_extend = false};
 
-TEST(EngineExtend, MovesTheEnd) {
+TEST(LeasesExtend, MovesTheEnd) {
   // One round goes out at once: with the q-th vote the end is a new ttl after the round's start,
   // and both the extend and the new end are reported to the user.
   EngineDriver driver(3);
@@ -30,7 +30,7 @@ TEST(EngineExtend, MovesTheEnd) {
   EXPECT_EQ(driver.count<core::Renewed>(), 1U);
 }
 
-TEST(EngineExtend, RenewalsGoOnWithItsTtl) {
+TEST(LeasesExtend, RenewalsGoOnWithItsTtl) {
   // Afterwards renewals ask for the ttl that the user extended by last, and the extend itself is
   // not counted in max_renewals.
   EngineDriver driver(3);
@@ -48,7 +48,7 @@ TEST(EngineExtend, RenewalsGoOnWithItsTtl) {
   EXPECT_EQ(driver.only<core::Ended>().why, Errc::expired);
 }
 
-TEST(EngineExtend, NeverShortens) {
+TEST(LeasesExtend, NeverShortens) {
   // The extend asks for one second while nine are left: the nine stay.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
@@ -59,7 +59,7 @@ TEST(EngineExtend, NeverShortens) {
   EXPECT_EQ(driver.lease_end(), at(9898ms));
 }
 
-TEST(EngineExtend, StopsAtMaxHold) {
+TEST(LeasesExtend, StopsAtMaxHold) {
   // The extend asks for a minute, and max_hold allows twelve seconds in all.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold({.ttl = 10s, .stop_margin = 1s, .max_hold = 12s});
@@ -68,7 +68,7 @@ TEST(EngineExtend, StopsAtMaxHold) {
   EXPECT_EQ(driver.only<core::Extended>().valid_until, at(12s));
 }
 
-TEST(EngineExtend, FailsAndTheOldEndStands) {
+TEST(LeasesExtend, FailsAndTheOldEndStands) {
   // Two of three nodes do not answer: the extend reports that, and the lease keeps its old end.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
@@ -84,7 +84,7 @@ TEST(EngineExtend, FailsAndTheOldEndStands) {
   EXPECT_EQ(driver.only<core::Ended>().why, Errc::expired);
 }
 
-TEST(EngineExtend, ReportsThatTheLeaseIsLost) {
+TEST(LeasesExtend, ReportsThatTheLeaseIsLost) {
   // A quorum no longer has the key: the extend and the lease both end as lost. The lease ends
   // first, so that a user who hears of the extend never finds the lease still valid.
   EngineDriver driver(3);
@@ -104,7 +104,7 @@ TEST(EngineExtend, ReportsThatTheLeaseIsLost) {
   EXPECT_FALSE(driver.release(lease));
 }
 
-TEST(EngineExtend, IsAnsweredAtTheLeasesEnd) {
+TEST(LeasesExtend, IsAnsweredAtTheLeasesEnd) {
   // The votes do not come before the old end: the extend is answered at that end, and only once.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
@@ -118,7 +118,7 @@ TEST(EngineExtend, IsAnsweredAtTheLeasesEnd) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineExtend, OnlyOneIsOutAtATime) {
+TEST(LeasesExtend, OnlyOneIsOutAtATime) {
   // A second extend is refused while the first one is out, and accepted afterwards.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
@@ -128,7 +128,7 @@ TEST(EngineExtend, OnlyOneIsOutAtATime) {
   EXPECT_TRUE(driver.extend(lease, 20s));
 }
 
-TEST(EngineExtend, SupersedesARenewalThatIsOut) {
+TEST(LeasesExtend, SupersedesARenewalThatIsOut) {
   // The renewal's answers come first and are ignored; the extend's own answers decide.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -141,7 +141,7 @@ TEST(EngineExtend, SupersedesARenewalThatIsOut) {
   EXPECT_EQ(driver.only<core::Extended>().valid_until, at(4s + 20s - 202ms));
 }
 
-TEST(EngineExtend, FailsAfterTheEnd) {
+TEST(LeasesExtend, FailsAfterTheEnd) {
   // The extend comes at the very end of the lease: the lease ends first.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
@@ -151,7 +151,7 @@ TEST(EngineExtend, FailsAfterTheEnd) {
   EXPECT_EQ(driver.count<core::Extended>(), 0U);
 }
 
-TEST(EngineDetach, LetsTheKeysRunOut) {
+TEST(LeasesExtendDetach, LetsTheKeysRunOut) {
   // A detached lease is not renewed any more, and nothing is deleted at its end.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -163,7 +163,7 @@ TEST(EngineDetach, LetsTheKeysRunOut) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineDetach, ForgetsALeaseThatNobodyWatches) {
+TEST(LeasesExtendDetach, ForgetsALeaseThatNobodyWatches) {
   // The lease's object is destroyed: no event and no command follow, and the engine is not busy.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -174,7 +174,7 @@ TEST(EngineDetach, ForgetsALeaseThatNobodyWatches) {
   EXPECT_TRUE(driver.seen().empty());
 }
 
-TEST(EngineDetach, DeletesNothingIfAGrantComesLate) {
+TEST(LeasesExtendDetach, DeletesNothingIfAGrantComesLate) {
   // The lease is won with two of three nodes, then detached and forgotten. The third node's late
   // grant belongs to the holder like the others: its key is left to expire.
   EngineDriver driver(3);
@@ -188,7 +188,7 @@ TEST(EngineDetach, DeletesNothingIfAGrantComesLate) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineAbandon, EndsALeaseThatItsUserHasSeenEnd) {
+TEST(LeasesExtendAbandon, EndsALeaseThatItsUserHasSeenEnd) {
   // The user's clock was ahead of the vote: the renewed lease is given back as expired.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -201,7 +201,7 @@ TEST(EngineAbandon, EndsALeaseThatItsUserHasSeenEnd) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineExtendToken, CountsFromItsOwnStart) {
+TEST(LeasesExtendToken, CountsFromItsOwnStart) {
   // The extend comes from another process, which knows only the token: every node is asked, and
   // nothing is watched or released afterwards.
   EngineDriver driver(3);
@@ -219,7 +219,7 @@ TEST(EngineExtendToken, CountsFromItsOwnStart) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineExtendToken, IsWorthNothingAfterItsOwnEnd) {
+TEST(LeasesExtendToken, IsWorthNothingAfterItsOwnEnd) {
   // The q-th vote is processed when the validity that it would give is over.
   EngineDriver driver(3);
   driver.extend_token(7, "theirs", 10s);
@@ -229,7 +229,7 @@ TEST(EngineExtendToken, IsWorthNothingAfterItsOwnEnd) {
   EXPECT_EQ(driver.only<core::Extended>().why, Errc::expired);
 }
 
-TEST(EngineExtendToken, FailsAtOnceWithoutAnyNode) {
+TEST(LeasesExtendToken, FailsAtOnceWithoutAnyNode) {
   // All nodes are away: the call itself answers.
   EngineDriver driver(3);
   for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);

@@ -6,7 +6,7 @@ namespace {
 
 const core::Answer replanted{Vote::absent, true};
 
-TEST(EngineHeal, EveryRenewalOfALeaseReplants) {
+TEST(LeasesHeal, EveryRenewalOfALeaseReplants) {
   // Both the lease's own renewals and the extend that its holder asks for re-plant.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -17,7 +17,7 @@ TEST(EngineHeal, EveryRenewalOfALeaseReplants) {
   EXPECT_TRUE(driver.only<Sent>().command.replant);
 }
 
-TEST(EngineHeal, NothingElseReplants) {
+TEST(LeasesHeal, NothingElseReplants) {
   // None of these re-plants: the acquisition, a release, an extend by somebody else's token, and
   // the extend of a detached lease.
   EngineDriver driver(3);
@@ -36,7 +36,7 @@ TEST(EngineHeal, NothingElseReplants) {
   for (const Sent& sent : driver.all<Sent>()) EXPECT_FALSE(sent.command.replant);
 }
 
-TEST(EngineHeal, AReplantIsNotAVoteInItsOwnRound) {
+TEST(LeasesHeal, AReplantIsNotAVoteInItsOwnRound) {
   // n1 has the key, and n2 has it again: another client may have had the lock on n2 in between, so
   // there is one vote. n3's makes two.
   EngineDriver driver(3);
@@ -49,7 +49,7 @@ TEST(EngineHeal, AReplantIsNotAVoteInItsOwnRound) {
   EXPECT_EQ(driver.count<core::Renewed>(), 1U);
 }
 
-TEST(EngineHeal, AReplantIsAVoteFromTheNextRoundOn) {
+TEST(LeasesHeal, AReplantIsAVoteFromTheNextRoundOn) {
   // n2 was re-planted in a renewal that n1 and n3 won. n3 is away in the next one, and n1 and n2
   // win it.
   EngineDriver driver(3);
@@ -66,7 +66,7 @@ TEST(EngineHeal, AReplantIsAVoteFromTheNextRoundOn) {
   EXPECT_EQ(driver.lease_end(), start + validity);
 }
 
-TEST(EngineHeal, ANodeThatFoundItTooLateIsAskedAgain) {
+TEST(LeasesHeal, ANodeThatFoundItTooLateIsAskedAgain) {
   // n2 has found the renewal too late, by our estimate of its clock. Its answer contains its time,
   // so the same round asks it once more, and its grant counts.
   EngineDriver driver(3);
@@ -83,7 +83,7 @@ TEST(EngineHeal, ANodeThatFoundItTooLateIsAskedAgain) {
   EXPECT_EQ(driver.lease_end(), at(third + validity));
 }
 
-TEST(EngineHeal, ANodeThatFoundItTooLateIsAskedAgainOnce) {
+TEST(LeasesHeal, ANodeThatFoundItTooLateIsAskedAgainOnce) {
   // n2 and n3 find each renewal too late, whatever time is sent: each gets two commands in a round,
   // and then the round has failed.
   EngineDriver driver(3);
@@ -99,7 +99,7 @@ TEST(EngineHeal, ANodeThatFoundItTooLateIsAskedAgainOnce) {
   EXPECT_EQ(driver.only<core::Extended>().why, Errc::no_quorum);
 }
 
-TEST(EngineHeal, DoesNotWaitForASilentNode) {
+TEST(LeasesHeal, DoesNotWaitForASilentNode) {
   // The lease is won on n1, n2 and n3, and n3 falls silent. An extend sets the key anew on n4 and
   // n5, which is not a vote in that round. After a moment for n3 a second round counts them.
   EngineDriver driver(5);
@@ -119,7 +119,7 @@ TEST(EngineHeal, DoesNotWaitForASilentNode) {
   EXPECT_EQ(driver.unanswered(2).size(), 2U) << "n3 still owes its answers";
 }
 
-TEST(EngineHeal, AFailedRenewalIsWonByTheNextOne) {
+TEST(LeasesHeal, AFailedRenewalIsWonByTheNextOne) {
   // n2 is re-planted and n3 is late: this round has one vote and fails. The next round has two.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
@@ -134,7 +134,7 @@ TEST(EngineHeal, AFailedRenewalIsWonByTheNextOne) {
   EXPECT_EQ(driver.count<core::Renewed>(), 1U);
 }
 
-TEST(EngineHeal, AMajorityThatLostItEndsTheLease) {
+TEST(LeasesHeal, AMajorityThatLostItEndsTheLease) {
   // Two of three nodes had to be re-planted: somebody else may have had the lock from them in
   // between. The lease is lost, and the re-planted keys are given back.
   EngineDriver driver(3);
@@ -151,7 +151,7 @@ TEST(EngineHeal, AMajorityThatLostItEndsTheLease) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHeal, AReplantOnANodeThatForgotProvesNothing) {
+TEST(LeasesHeal, AReplantOnANodeThatForgotProvesNothing) {
   // The node has forgotten whose votes count: this is neither a vote nor a proof of loss.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
@@ -161,7 +161,7 @@ TEST(EngineHeal, AReplantOnANodeThatForgotProvesNothing) {
   EXPECT_EQ(driver.lease_end(), at(validity));
 }
 
-TEST(EngineHeal, KeysThatMayHaveBeenReplantedAreReleased) {
+TEST(LeasesHeal, KeysThatMayHaveBeenReplantedAreReleased) {
   // n3 refused the acquisition, so it had no key of ours. A renewal is on its way to n3 when the
   // connection breaks: it may have planted the key, so n3 is owed the release.
   EngineDriver driver(3);
@@ -182,7 +182,7 @@ TEST(EngineHeal, KeysThatMayHaveBeenReplantedAreReleased) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHeal, AReplantOfAnOlderRoundIsReleasedToo) {
+TEST(LeasesHeal, AReplantOfAnOlderRoundIsReleasedToo) {
   // n3 is late with a renewal, and the round has given it up. Then n3 re-plants: it counts as
   // holding the key until an answer says otherwise.
   EngineDriver driver(3);
@@ -201,7 +201,7 @@ TEST(EngineHeal, AReplantOfAnOlderRoundIsReleasedToo) {
   EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));
 }
 
-TEST(EngineHeal, AKeyThatWasReplantedLateLivesForItsWholeTtl) {
+TEST(LeasesHeal, AKeyThatWasReplantedLateLivesForItsWholeTtl) {
   // n3 re-plants while the release is on its way, and the connection breaks before that is
   // answered. The key may live for a ttl from then, and the release is owed for as long.
   EngineDriver driver(3);
@@ -221,7 +221,7 @@ TEST(EngineHeal, AKeyThatWasReplantedLateLivesForItsWholeTtl) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHeal, AQuarantinedNodeIsNotAskedToReplant) {
+TEST(LeasesHeal, AQuarantinedNodeIsNotAskedToReplant) {
   // A quarantined node gets releases and nothing else; the other two go on with the lease.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
@@ -235,7 +235,7 @@ TEST(EngineHeal, AQuarantinedNodeIsNotAskedToReplant) {
   EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));
 }
 
-TEST(EngineHeal, IsLostIfLateAnswersToTheRoundBeforeSaySo) {
+TEST(LeasesHeal, IsLostIfLateAnswersToTheRoundBeforeSaySo) {
   // Three of five nodes have lost the key. The first of them sets it anew and grants the next
   // round, which a quorum wins, before the other two answer the round before it.
   EngineDriver driver(5);

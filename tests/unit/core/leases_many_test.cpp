@@ -11,7 +11,6 @@ core::Engine::Config few_out(int renewals_out) {
   return {.nodes = 3,
           .retry_delay = EngineDriver::delay,
           .retry_jitter = EngineDriver::jitter,
-          .unfolded = 0,
           .renewals_out = renewals_out};
 }
 
@@ -27,7 +26,7 @@ void hold_many(EngineDriver& driver, int leases) {
   }
 }
 
-TEST(EngineMany, RenewalsAreSpreadOverATwelfthOfTheValidity) {
+TEST(LeasesMany, RenewalsAreSpreadOverATwelfthOfTheValidity) {
   // All leases begin at one moment. No renewal comes before a quarter of the validity, all come
   // before a third of it, and each quarter of that interval has about as many as the others.
   EngineDriver driver(3);
@@ -45,7 +44,7 @@ TEST(EngineMany, RenewalsAreSpreadOverATwelfthOfTheValidity) {
   EXPECT_EQ(before, 400U);
 }
 
-TEST(EngineMany, RenewalsAreDueAtTheSameMoments) {
+TEST(LeasesMany, RenewalsAreDueAtTheSameMoments) {
   // 400 renewals are spread over 825 ms in steps of 8 ms, so that several are due at the same
   // moment and can share a command.
   EngineDriver driver(3);
@@ -59,7 +58,7 @@ TEST(EngineMany, RenewalsAreDueAtTheSameMoments) {
   EXPECT_LE(moments.size(), 825U / 8 + 2);
 }
 
-TEST(EngineMany, ABoundedNumberOfRenewalsIsOutAtOnce) {
+TEST(LeasesMany, ABoundedNumberOfRenewalsIsOutAtOnce) {
   // The nodes are slow: two of five renewals go out, and the others wait until a quorum has
   // answered one of those.
   EngineDriver driver(few_out(2));
@@ -77,7 +76,7 @@ TEST(EngineMany, ABoundedNumberOfRenewalsIsOutAtOnce) {
   EXPECT_EQ(driver.count<Sent>(), 3U);
 }
 
-TEST(EngineMany, ARenewalThatFailsMakesRoom) {
+TEST(LeasesMany, ARenewalThatFailsMakesRoom) {
   // A renewal that is late on all nodes, or whose lease is released, gives its place to another.
   EngineDriver driver(few_out(1));
   hold_many(driver, 4);
@@ -95,7 +94,7 @@ TEST(EngineMany, ARenewalThatFailsMakesRoom) {
   EXPECT_NE(driver.only<Sent>().command.tag.claim, out);
 }
 
-TEST(EngineMany, ARenewalThatIsSupersededOrLosesTheLeaseMakesRoom) {
+TEST(LeasesMany, ARenewalThatIsSupersededOrLosesTheLeaseMakesRoom) {
   // The holder extends the lease of the first renewal, and the lease of the second turns out to be
   // lost: after each, the next renewal goes out.
   EngineDriver driver(few_out(1));
@@ -118,7 +117,7 @@ TEST(EngineMany, ARenewalThatIsSupersededOrLosesTheLeaseMakesRoom) {
   EXPECT_TRUE(third_one != first && third_one != second);
 }
 
-TEST(EngineMany, NoRenewalWaitsIntoTheLastQuarter) {
+TEST(LeasesMany, NoRenewalWaitsIntoTheLastQuarter) {
   // No node answers, and one renewal may be out; each lease is still renewed before its end.
   EngineDriver driver(few_out(1));
   hold_many(driver, 5);
@@ -131,7 +130,7 @@ TEST(EngineMany, NoRenewalWaitsIntoTheLastQuarter) {
   EXPECT_EQ(driver.count<core::Ended>(), 0U);
 }
 
-TEST(EngineMany, FailedRenewalsAreTriedAgainAtABoundedRate) {
+TEST(LeasesMany, FailedRenewalsAreTriedAgainAtABoundedRate) {
   // 5,000 renewals fail at once, for one reason. At 40 us for each they are tried again within a
   // fifth of a second after the usual pause, about as many in each quarter of it.
   constexpr std::size_t leases = 5000;

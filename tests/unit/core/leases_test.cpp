@@ -4,7 +4,7 @@
 namespace quorumlock::test {
 namespace {
 
-TEST(EngineHold, RenewsAtAThirdOfTheValidity) {
+TEST(Leases, RenewsAtAThirdOfTheValidity) {
   // At a third of the validity, and not before, every node is asked to move the token's expiry.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
@@ -19,7 +19,7 @@ TEST(EngineHold, RenewsAtAThirdOfTheValidity) {
   EXPECT_FALSE(sent.command.tag.with_source);
 }
 
-TEST(EngineHold, ARenewalCountsFromItsOwnStart) {
+TEST(Leases, ARenewalCountsFromItsOwnStart) {
   // The votes take a second to come in. The new end is a ttl after the renewal's start, less the
   // margin, and the next renewal comes after a third of the new validity.
   EngineDriver driver(3);
@@ -33,7 +33,7 @@ TEST(EngineHold, ARenewalCountsFromItsOwnStart) {
   EXPECT_EQ(driver.engine().deadline(), at(third + third));
 }
 
-TEST(EngineHold, IsKeptForAsLongAsItIsRenewed) {
+TEST(Leases, IsKeptForAsLongAsItIsRenewed) {
   // After a day of renewals the lease has not ended, and there was no warning.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
@@ -47,7 +47,7 @@ TEST(EngineHold, IsKeptForAsLongAsItIsRenewed) {
   }
 }
 
-TEST(EngineHold, AFailedRenewalIsTriedUntilTheEnd) {
+TEST(Leases, AFailedRenewalIsTriedUntilTheEnd) {
   // Every renewal fails and is tried again until the end, in ever shorter pauses. The holder is
   // warned once, a second before the end; the lease is lost at the old end and not before.
   EngineDriver driver(3);
@@ -75,7 +75,7 @@ TEST(EngineHold, AFailedRenewalIsTriedUntilTheEnd) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHold, ALateRenewalSavesTheLease) {
+TEST(Leases, ALateRenewalSavesTheLease) {
   // The nodes refuse until shortly before the end; then they grant. The holder was warned once
   // before and is not warned again.
   EngineDriver driver(3);
@@ -95,7 +95,7 @@ TEST(EngineHold, ALateRenewalSavesTheLease) {
   EXPECT_EQ(driver.count<core::AtRisk>(), 1U);
 }
 
-TEST(EngineHold, VotesAtTheOldEndDoNotCount) {
+TEST(Leases, VotesAtTheOldEndDoNotCount) {
   // A renewal whose q-th grant is processed a nanosecond before the old end counts. At the old end
   // the lease is lost. The order of timer and answer makes no difference.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
@@ -118,7 +118,7 @@ TEST(EngineHold, VotesAtTheOldEndDoNotCount) {
   }
 }
 
-TEST(EngineHold, AnswersOfAnOlderRoundAreNotCounted) {
+TEST(Leases, AnswersOfAnOlderRoundAreNotCounted) {
   // All nodes are late and the renewal has failed. Its grants come in while the second renewal is
   // out, and renew nothing. The second one's own grants do, counted from its own start.
   EngineDriver driver(3);
@@ -138,7 +138,7 @@ TEST(EngineHold, AnswersOfAnOlderRoundAreNotCounted) {
   EXPECT_EQ(driver.lease_end(), start + validity);
 }
 
-TEST(EngineHold, TimeoutsOfAnOlderRoundAreNotCounted) {
+TEST(Leases, TimeoutsOfAnOlderRoundAreNotCounted) {
   // An extend supersedes the renewal that is out. That the renewal's commands are overdue does not
   // concern the extend's commands: those are waited for, and decide it.
   EngineDriver driver(3);
@@ -152,7 +152,7 @@ TEST(EngineHold, TimeoutsOfAnOlderRoundAreNotCounted) {
   EXPECT_FALSE(driver.only<core::Extended>().why);
 }
 
-TEST(EngineHold, ALateGrantOfTheAcquisitionRenewsNothing) {
+TEST(Leases, ALateGrantOfTheAcquisitionRenewsNothing) {
   // The lease is won with two of three nodes. The third node answers the SET while the renewal is
   // out: its key belongs to the holder and is not released, but it is not a vote for the renewal.
   EngineDriver driver(3);
@@ -167,7 +167,7 @@ TEST(EngineHold, ALateGrantOfTheAcquisitionRenewsNothing) {
   EXPECT_EQ(driver.count<core::Renewed>(), 1U);
 }
 
-TEST(EngineHold, TheQuorumIsThatOfAllNodes) {
+TEST(Leases, TheQuorumIsThatOfAllNodes) {
   // Three of five nodes are away at the renewal: the two others never suffice.
   EngineDriver driver(5);
   driver.hold(ten_seconds);
@@ -182,7 +182,7 @@ TEST(EngineHold, TheQuorumIsThatOfAllNodes) {
   EXPECT_EQ(driver.count<core::Renewed>(), 0U);
 }
 
-TEST(EngineHold, IsLostOnceItIsCertainlyGone) {
+TEST(Leases, IsLostOnceItIsCertainlyGone) {
   // Two of three nodes report that the key is another's or gone: no quorum can hold the lease, so
   // it ends at once, long before its deadline, and every node gets a release.
   EngineDriver driver(3);
@@ -202,7 +202,7 @@ TEST(EngineHold, IsLostOnceItIsCertainlyGone) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHold, IsLostEvenIfTheRoundHadFailedBefore) {
+TEST(Leases, IsLostEvenIfTheRoundHadFailedBefore) {
   // Three of five nodes are late, so the renewal has failed. Before the next try three nodes report
   // that they no longer have the key. The lease is as certainly lost as in any other order.
   EngineDriver driver(5);
@@ -213,7 +213,7 @@ TEST(EngineHold, IsLostEvenIfTheRoundHadFailedBefore) {
   EXPECT_EQ(driver.count<core::Ended>(), 1U);
 }
 
-TEST(EngineHold, EndsAtMaxHold) {
+TEST(Leases, EndsAtMaxHold) {
   // No renewal reaches beyond the acquisition's start plus max_hold. The lease expires there, and
   // is not renewed any more once it cannot get longer.
   EngineDriver driver(3);
@@ -238,7 +238,7 @@ TEST(EngineHold, EndsAtMaxHold) {
   EXPECT_EQ(driver.count(CommandKind::renew), 15U);
 }
 
-TEST(EngineHold, EndsAfterMaxRenewals) {
+TEST(Leases, EndsAfterMaxRenewals) {
   // The lease is renewed as often as its terms allow, then never again, and expires.
   for (const int most : {0, 1, 3}) {
     EngineDriver driver(3);
@@ -255,7 +255,7 @@ TEST(EngineHold, EndsAfterMaxRenewals) {
   }
 }
 
-TEST(EngineHold, AFailedRenewalIsNotOneOfTheMaxRenewals) {
+TEST(Leases, AFailedRenewalIsNotOneOfTheMaxRenewals) {
   // One renewal is allowed. The first try fails, the second succeeds, and no third one follows.
   EngineDriver driver(3);
   driver.hold({.ttl = 10s, .stop_margin = 1s, .max_renewals = 1});
@@ -269,7 +269,7 @@ TEST(EngineHold, AFailedRenewalIsNotOneOfTheMaxRenewals) {
   EXPECT_EQ(driver.only<core::Ended>().why, Errc::expired);
 }
 
-TEST(EngineHold, WithoutAutoExtendItRunsOut) {
+TEST(Leases, WithoutAutoExtendItRunsOut) {
   // No renewal is sent: a warning comes a second before the end; then the lease is given back.
   EngineDriver driver(3);
   driver.hold({.ttl = 10s, .stop_margin = 1s, .auto_extend = false});
@@ -288,7 +288,7 @@ TEST(EngineHold, WithoutAutoExtendItRunsOut) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHold, IsWarnedInTimeEvenWithoutTheNetwork) {
+TEST(Leases, IsWarnedInTimeEvenWithoutTheNetwork) {
   // All nodes are lost right after the acquisition: the local timer still warns and ends the lease
   // in time.
   EngineDriver driver(3);
@@ -304,7 +304,7 @@ TEST(EngineHold, IsWarnedInTimeEvenWithoutTheNetwork) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHold, AMarginLongerThanTheValidityWarnsAtOnce) {
+TEST(Leases, AMarginLongerThanTheValidityWarnsAtOnce) {
   // The lease is at risk from its first moment on.
   EngineDriver driver(3);
   driver.acquire(1, {.ttl = 10s, .stop_margin = 1min});
@@ -315,7 +315,7 @@ TEST(EngineHold, AMarginLongerThanTheValidityWarnsAtOnce) {
   EXPECT_EQ(driver.count<core::AtRisk>(), 1U);
 }
 
-TEST(EngineHold, AJumpOfTimeEndsItAtOnce) {
+TEST(Leases, AJumpOfTimeEndsItAtOnce) {
   // The machine slept for an hour: the lease ends with its warning, before any old answer counts.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
@@ -328,7 +328,7 @@ TEST(EngineHold, AJumpOfTimeEndsItAtOnce) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHold, AScriptThatIsMissingIsSentWithItsSourceOnce) {
+TEST(Leases, AScriptThatIsMissingIsSentWithItsSourceOnce) {
   // n1 has forgotten the scripts: the renewal is sent to n1 once more, with its source, in the same
   // round, whose start stays. If that fails as well, n1 has no vote.
   EngineDriver driver(3);
@@ -353,7 +353,7 @@ TEST(EngineHold, AScriptThatIsMissingIsSentWithItsSourceOnce) {
   EXPECT_EQ(driver.lease_end(), at(third + validity));
 }
 
-TEST(EngineHold, AScriptIsNotSentAgainForARoundThatIsOver) {
+TEST(Leases, AScriptIsNotSentAgainForARoundThatIsOver) {
   // The renewal has failed and the next one is out, or the lease is over: the command that NOSCRIPT
   // kept from running is not sent again.
   EngineDriver driver(3);

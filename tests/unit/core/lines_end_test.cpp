@@ -4,9 +4,9 @@
 namespace quorumlock::test {
 namespace {
 
-using EngineLineEnd = EngineLine;
+using LinesEnd = EngineLine;
 
-TEST_F(EngineLineEnd, ACancelledWaiterLeaves) {
+TEST_F(LinesEnd, ACancelledWaiterLeaves) {
   // The waiter's entry is removed from every node, including a node that comes back later.
   const core::WaiterId waiter = enqueue(1);
   driver.link(2, LinkState::down);
@@ -22,7 +22,7 @@ TEST_F(EngineLineEnd, ACancelledWaiterLeaves) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLineEnd, ALeaveThatIsOwedEndsWithTheEntry) {
+TEST_F(LinesEnd, ALeaveThatIsOwedEndsWithTheEntry) {
   // A node that stays away prunes the entry by itself after the entry's life.
   const core::WaiterId waiter = enqueue(1);
   driver.link(2, LinkState::down);
@@ -33,7 +33,7 @@ TEST_F(EngineLineEnd, ALeaveThatIsOwedEndsWithTheEntry) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLineEnd, AWaitThatRunsOutLeaves) {
+TEST_F(LinesEnd, AWaitThatRunsOutLeaves) {
   // A quorum has answered, so the wait ends as timed out, and the entry is removed.
   enqueue(1, 2s);
   driver.pass_until(at(1500ms));
@@ -48,7 +48,7 @@ TEST_F(EngineLineEnd, AWaitThatRunsOutLeaves) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLineEnd, AWaitThatRunsOutBeforeItsEntryIsAnsweredHasTheVotesOfItsAttempt) {
+TEST_F(LinesEnd, AWaitThatRunsOutBeforeItsEntryIsAnsweredHasTheVotesOfItsAttempt) {
   // The lock is held, and no node has said yet which place the entry has.
   driver.acquire_in_order(1, terms, 100ms);
   for (const int node : {0, 1}) driver.reply(node, refused());
@@ -59,7 +59,7 @@ TEST_F(EngineLineEnd, AWaitThatRunsOutBeforeItsEntryIsAnsweredHasTheVotesOfItsAt
   EXPECT_EQ(refused.tally.vote(1), Vote::held);
 }
 
-TEST_F(EngineLineEnd, AWaitThatRunsOutWithoutNodesSaysSo) {
+TEST_F(LinesEnd, AWaitThatRunsOutWithoutNodesSaysSo) {
   // The waiter came after others when two of three nodes went away: no quorum is possible.
   enqueue(1, 2s);
   driver.pass_until(at(1s));
@@ -70,7 +70,7 @@ TEST_F(EngineLineEnd, AWaitThatRunsOutWithoutNodesSaysSo) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
 }
 
-TEST_F(EngineLineEnd, AWaitWithoutAQuorumBlamesNoHolder) {
+TEST_F(LinesEnd, AWaitWithoutAQuorumBlamesNoHolder) {
   // On the one node that is left the lock is free and this waiter is first in the line.
   enqueue(1, 2s);
   driver.pass_until(at(1s));
@@ -83,7 +83,7 @@ TEST_F(EngineLineEnd, AWaitWithoutAQuorumBlamesNoHolder) {
   EXPECT_EQ(refused.tally.vote(2), Vote::absent);
 }
 
-TEST_F(EngineLineEnd, ATryThatIsCancelledLeavesWithItsKeys) {
+TEST_F(LinesEnd, ATryThatIsCancelledLeavesWithItsKeys) {
   // One script deletes the key, removes the entry and wakes the next waiter.
   const core::WaiterId waiter = enqueue(1);
   driver.wake(0, 1);
@@ -98,7 +98,7 @@ TEST_F(EngineLineEnd, ATryThatIsCancelledLeavesWithItsKeys) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLineEnd, ANodeThatReturnsGetsTheEntryAtOnce) {
+TEST_F(LinesEnd, ANodeThatReturnsGetsTheEntryAtOnce) {
   // The node gets the entry before the next refresh.
   driver.link(2, LinkState::down);
   driver.acquire_in_order(1, terms, 1h);
@@ -111,7 +111,7 @@ TEST_F(EngineLineEnd, ANodeThatReturnsGetsTheEntryAtOnce) {
   EXPECT_EQ(driver.count(CommandKind::queue), 3U);
 }
 
-TEST_F(EngineLineEnd, EntriesThatLeftAreNotPutBackByAMissingScript) {
+TEST_F(LinesEnd, EntriesThatLeftAreNotPutBackByAMissingScript) {
   // NOSCRIPT comes for an entry whose waiter has left in the meantime: nothing is sent again.
   const core::WaiterId waiter = driver.acquire_in_order(1, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
@@ -124,7 +124,7 @@ TEST_F(EngineLineEnd, EntriesThatLeftAreNotPutBackByAMissingScript) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLineEnd, AMissingScriptIsSentWithItsSourceOnce) {
+TEST_F(LinesEnd, AMissingScriptIsSentWithItsSourceOnce) {
   // The entry is sent once more, with the script's source; a second NOSCRIPT is not answered.
   driver.acquire_in_order(1, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
@@ -137,7 +137,7 @@ TEST_F(EngineLineEnd, AMissingScriptIsSentWithItsSourceOnce) {
   EXPECT_EQ(driver.count(CommandKind::queue), 3U);
 }
 
-TEST_F(EngineLineEnd, ADetachedLeaseLeavesNothingToDelete) {
+TEST_F(LinesEnd, ADetachedLeaseLeavesNothingToDelete) {
   // The lease's keys and its entry expire by themselves.
   enqueue(1);
   driver.wake(0, 1);
@@ -150,7 +150,7 @@ TEST_F(EngineLineEnd, ADetachedLeaseLeavesNothingToDelete) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLineEnd, ADetachedLeaseLeavesTheLineOfANodeThatRefused) {
+TEST_F(LinesEnd, ADetachedLeaseLeavesTheLineOfANodeThatRefused) {
   // The first two nodes grant the lock and mark the entry. The third has refused, and would keep
   // the entry for all its life; its line would refuse the next waiter there as well.
   enqueue(1);
@@ -169,7 +169,7 @@ TEST_F(EngineLineEnd, ADetachedLeaseLeavesTheLineOfANodeThatRefused) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLineEnd, CloseTakesEveryEntryOut) {
+TEST_F(LinesEnd, CloseTakesEveryEntryOut) {
   // Two locks have three waiters, and nothing is left of them.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);
@@ -180,62 +180,6 @@ TEST_F(EngineLineEnd, CloseTakesEveryEntryOut) {
   EXPECT_EQ(driver.count<core::Refused>(), 3U);
   answer_rest();
   driver.expect_nothing_left();
-}
-
-TEST_F(EngineLineEnd, AnUnorderedWaitIsWokenByAQuorum) {
-  // The client listens while a waiter pauses, and once for all waiters of one lock.
-  driver.acquire(1, terms, 1h);
-  for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
-  driver.acquire(2, terms, 1h);
-  answer_rest();
-  EXPECT_EQ(driver.only<core::Listen>().key, "key");
-  driver.forget_seen();
-  driver.free(0);
-  driver.free(0);
-  driver.pass(EngineDriver::jitter / 4);
-  EXPECT_EQ(driver.count(CommandKind::set), 0U);
-  driver.free(2);
-  driver.pass(EngineDriver::jitter / 4);
-  EXPECT_EQ(driver.count(CommandKind::set), 3U);  // the attempt of one of the two waiters
-  driver.answer_all();
-  driver.close();
-  answer_rest();
-  EXPECT_FALSE(driver.all<core::Listen>().back().on);
-  driver.expect_nothing_left();
-}
-
-TEST_F(EngineLineEnd, InACrowdFewHeedARelease) {
-  // A waiter that was woken in vain heeds every second message only, then every fourth, ...
-  driver.acquire(1, terms, 1h);
-  answer_rest();
-  driver.answer_all(Vote::held);
-  answer_rest();
-  std::size_t tries = 0;
-  for (int i = 0; i < 400; ++i) {
-    driver.forget_seen();
-    for (const int node : {0, 1}) driver.free(node);
-    driver.pass(EngineDriver::jitter / 4);
-    tries += driver.count(CommandKind::set) / 3;
-    for (int node = 0; node < 3; ++node) {
-      while (!driver.unanswered(node).empty()) {
-        const bool asks = driver.unanswered(node).front().tag.kind == CommandKind::set;
-        driver.reply(node, asks ? Vote::held : Vote::absent);
-      }
-    }
-  }
-  EXPECT_LT(tries, 120U);  // including the waiter's own pauses, of at least 50 ms in 7.5 ms steps
-}
-
-TEST_F(EngineLineEnd, AnUnorderedWaitTriesWhenTheHoldersKeyRunsOut) {
-  // The try comes before the end of the pause if a node reports an earlier end of the holder's key.
-  driver.acquire(1, terms, 1h);
-  core::Answer held{Vote::held};
-  held.due = 5ms;
-  for (const int node : {0, 1, 2}) driver.reply(node, held);
-  answer_rest();
-  driver.forget_seen();
-  driver.pass(6ms + EngineDriver::jitter / 4);
-  EXPECT_EQ(driver.count(CommandKind::set), 3U);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 namespace quorumlock::test {
 namespace {
 
-TEST_F(EngineLine, BeginsWithAProbeThatHasNoEntry) {
+using LinesTest = EngineLine;
+
+TEST_F(LinesTest, BeginsWithAProbeThatHasNoEntry) {
   // The lock is free without waiters: the acquisition takes one round trip and never has an entry.
   driver.acquire_in_order(1, terms, 1h);
   const Command probe = sent(CommandKind::acquire).at(0);
@@ -18,7 +20,7 @@ TEST_F(EngineLine, BeginsWithAProbeThatHasNoEntry) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLine, TicketsExceedTheNodesTimesAndEveryTicketSeen) {
+TEST_F(LinesTest, TicketsExceedTheNodesTimesAndEveryTicketSeen) {
   // A new ticket exceeds the greatest ticket that the probe saw, and the nodes' clock.
   driver.now = at(1s);
   driver.acquire_in_order(1, terms, 1h, "a");
@@ -36,7 +38,7 @@ TEST_F(EngineLine, TicketsExceedTheNodesTimesAndEveryTicketSeen) {
   EXPECT_EQ(sent(CommandKind::queue).at(1).entries.at(0).second, node_time + 1'000'001);
 }
 
-TEST_F(EngineLine, ListensOnceItHasAnEntry) {
+TEST_F(LinesTest, ListensOnceItHasAnEntry) {
   // The first entry in any line makes the client listen to its messages; later entries do not.
   driver.acquire_in_order(1, terms, 1h, "a");
   EXPECT_EQ(driver.count<core::Listen>(), 0U);
@@ -48,7 +50,7 @@ TEST_F(EngineLine, ListensOnceItHasAnEntry) {
   EXPECT_EQ(driver.count<core::Listen>(), 1U);
 }
 
-TEST_F(EngineLine, TriesOnceAQuorumIsReady) {
+TEST_F(LinesTest, TriesOnceAQuorumIsReady) {
   // After one node's message alone, a try would find the old holder's key on the others.
   enqueue(1);
   driver.wake(0, 1);
@@ -69,7 +71,7 @@ TEST_F(EngineLine, TriesOnceAQuorumIsReady) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLine, YieldsAfterALostRoundAndKeepsItsEntry) {
+TEST_F(LinesTest, YieldsAfterALostRoundAndKeepsItsEntry) {
   // The waiter's own key is deleted and its entry stays. No message about that key is needed: the
   // release's answer reports that the waiter is first.
   enqueue(1);
@@ -91,7 +93,7 @@ TEST_F(EngineLine, YieldsAfterALostRoundAndKeepsItsEntry) {
   EXPECT_NE(sent(CommandKind::acquire).at(0).token, yield.token);
 }
 
-TEST_F(EngineLine, PausesIfRoundAfterRoundIsLost) {
+TEST_F(LinesTest, PausesIfRoundAfterRoundIsLost) {
   // More rounds are lost than the protocol allows for, so the pause of retries applies.
   enqueue(1);
   std::size_t rounds = 0;
@@ -108,7 +110,7 @@ TEST_F(EngineLine, PausesIfRoundAfterRoundIsLost) {
   EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
 }
 
-TEST_F(EngineLine, RefreshesAllEntriesOfAProcessInOneCommand) {
+TEST_F(LinesTest, RefreshesAllEntriesOfAProcessInOneCommand) {
   // The refresh comes three times in an entry's life, for entries of all locks.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h, "other");
@@ -124,7 +126,7 @@ TEST_F(EngineLine, RefreshesAllEntriesOfAProcessInOneCommand) {
   EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 1U);
 }
 
-TEST_F(EngineLine, AnEntryIsRefreshedAfterATryAndNotWithinIt) {
+TEST_F(LinesTest, AnEntryIsRefreshedAfterATryAndNotWithinIt) {
   // A refresh that follows a try that wins could come after the release by token, and would enter
   // the line again. A try that takes longer than two refreshes does not let its entry run out.
   enqueue(1);
@@ -146,7 +148,7 @@ TEST_F(EngineLine, AnEntryIsRefreshedAfterATryAndNotWithinIt) {
   EXPECT_EQ(driver.count(CommandKind::queue), 3U);
 }
 
-TEST_F(EngineLine, LooksAgainWhenTheHolderOrTheFirstMayBeGone) {
+TEST_F(LinesTest, LooksAgainWhenTheHolderOrTheFirstMayBeGone) {
   // If the holder's key expires in 300 ms, the waiter does not wait for the next refresh.
   driver.acquire_in_order(1, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
@@ -159,7 +161,7 @@ TEST_F(EngineLine, LooksAgainWhenTheHolderOrTheFirstMayBeGone) {
   EXPECT_EQ(driver.count(CommandKind::queue), 3U);
 }
 
-TEST_F(EngineLine, LooksAtThePaceOfRetryIfTheHolderSendsNoMessage) {
+TEST_F(LinesTest, LooksAtThePaceOfRetryIfTheHolderSendsNoMessage) {
   // The holder's token is not one of this library: its release sends no message. Between two looks
   // there is at most a pause of `retry`.
   enqueue(1);
@@ -178,7 +180,7 @@ TEST_F(EngineLine, LooksAtThePaceOfRetryIfTheHolderSendsNoMessage) {
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
-TEST_F(EngineLine, LooksAtThePaceOfRetryAtEachHolderThatSendsNoMessage) {
+TEST_F(LinesTest, LooksAtThePaceOfRetryAtEachHolderThatSendsNoMessage) {
   // The holders' tokens look like ours. A message proves that they are, and looks are rare again.
   const auto looks_soon = [this](char digit) {
     const std::string holder = std::string(40, digit) + "@host:1";
@@ -199,7 +201,7 @@ TEST_F(EngineLine, LooksAtThePaceOfRetryAtEachHolderThatSendsNoMessage) {
   EXPECT_FALSE(looks_soon('b'));
 }
 
-TEST_F(EngineLine, DoesNotProbeAfterOthersOfThisProcess) {
+TEST_F(LinesTest, DoesNotProbeAfterOthersOfThisProcess) {
   // A probe would be refused. Without one the ticket may be too small; it then grows once, by no
   // more than necessary, before the first try.
   enqueue(1);
@@ -219,7 +221,7 @@ TEST_F(EngineLine, DoesNotProbeAfterOthersOfThisProcess) {
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
-TEST_F(EngineLine, LaterWaitersAreNotAReasonForAGreaterTicket) {
+TEST_F(LinesTest, LaterWaitersAreNotAReasonForAGreaterTicket) {
   // A fast node has also answered a refresh before a second node has answered the entry: its
   // greatest ticket by then is that of a later waiter.
   enqueue(1);
@@ -242,7 +244,7 @@ TEST_F(EngineLine, LaterWaitersAreNotAReasonForAGreaterTicket) {
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
-TEST_F(EngineLine, AWaiterKeepsItsPlaceAfterOneWhoseTicketGrows) {
+TEST_F(LinesTest, AWaiterKeepsItsPlaceAfterOneWhoseTicketGrows) {
   // The tickets of both are too small, because of the same ticket of another process: if each grew
   // to one more than that ticket, the two would be equal.
   enqueue(1);
@@ -257,7 +259,7 @@ TEST_F(EngineLine, AWaiterKeepsItsPlaceAfterOneWhoseTicketGrows) {
   EXPECT_EQ(sent(CommandKind::queue).at(1).entries.at(0).second, late.greatest_ticket + 2);
 }
 
-TEST_F(EngineLine, DoesNotProbeAfterAReleaseThatWokeAnother) {
+TEST_F(LinesTest, DoesNotProbeAfterAReleaseThatWokeAnother) {
   // The nodes have reported a waiter and its ticket, so a probe would be refused.
   driver.now = at(1s);
   const core::ClaimId lease = driver.hold(terms);
@@ -278,7 +280,7 @@ TEST_F(EngineLine, DoesNotProbeAfterAReleaseThatWokeAnother) {
   EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
 }
 
-TEST_F(EngineLine, DoesNotTryBeforeItsTicketIsSettled) {
+TEST_F(LinesTest, DoesNotTryBeforeItsTicketIsSettled) {
   // A message that comes before a quorum has reported the greatest ticket takes effect after that.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);
@@ -289,7 +291,7 @@ TEST_F(EngineLine, DoesNotTryBeforeItsTicketIsSettled) {
   EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 2U);
 }
 
-TEST_F(EngineLine, HandsOverToTheNextOfTheSameProcessInOneWrite) {
+TEST_F(LinesTest, HandsOverToTheNextOfTheSameProcessInOneWrite) {
   // The release and the next waiter's attempt go out together, without a message in between; the
   // new lease counts from this moment, and not from the release's answers.
   const core::ClaimId lease = driver.hold(terms);
@@ -313,7 +315,7 @@ TEST_F(EngineLine, HandsOverToTheNextOfTheSameProcessInOneWrite) {
   EXPECT_EQ(driver.lease_end(), core::valid_until(at(500ms), 10s, 0.01));
 }
 
-TEST_F(EngineLine, DoesNotHandOverIfAnotherProcessIsBefore) {
+TEST_F(LinesTest, DoesNotHandOverIfAnotherProcessIsBefore) {
   // On two of three nodes an entry of another process comes before ours: that waiter is woken.
   const core::ClaimId lease = driver.hold(terms);
   driver.acquire_in_order(2, terms, 1h);
@@ -327,7 +329,7 @@ TEST_F(EngineLine, DoesNotHandOverIfAnotherProcessIsBefore) {
   EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
 }
 
-TEST_F(EngineLine, AGrantNamesTheNextWaiter) {
+TEST_F(LinesTest, AGrantNamesTheNextWaiter) {
   // The reports that come with the grant suffice for the hand-over at the lease's end.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);

@@ -62,7 +62,7 @@ TEST(NodeSet, OnlyHoldsOneNode) {
   }
 }
 
-TEST(Random, DrawsStayBelowTheBound) {
+TEST(NodeSetRandom, DrawsStayBelowTheBound) {
   // Draws lie in [0, bound); a bound of zero always gives zero.
   test::SeededRandom random(5);
   bool low = false, high = false;

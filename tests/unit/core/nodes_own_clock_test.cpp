@@ -4,7 +4,7 @@
 namespace quorumlock::test {
 namespace {
 
-TEST(EngineOwnClock, AQuorumAheadEndsEveryLease) {
+TEST(NodesOwnClock, AQuorumAheadEndsEveryLease) {
   // The machine was stopped together with its clock. After the second node's answer every lease is
   // lost; the third node's answer adds nothing.
   Clocks clocks(3);
@@ -31,7 +31,7 @@ TEST(EngineOwnClock, AQuorumAheadEndsEveryLease) {
   clocks.driver.expect_nothing_left();
 }
 
-TEST(EngineOwnClock, NoNodeIsMistrustedForIt) {
+TEST(NodesOwnClock, NoNodeIsMistrustedForIt) {
   // The next acquisition asks all nodes without a delay, and is won.
   Clocks clocks(3);
   clocks.hold();
@@ -48,7 +48,7 @@ TEST(EngineOwnClock, NoNodeIsMistrustedForIt) {
   EXPECT_EQ(clocks.driver.count<core::ClockJumped>(), 0U);
 }
 
-TEST(EngineOwnClock, TheNodesMayBeNoticedOneByOne) {
+TEST(NodesOwnClock, TheNodesMayBeNoticedOneByOne) {
   // n1 answers at once, n2 eight seconds later: both were asked before the moment that explains
   // both.
   Clocks clocks(3);
@@ -69,7 +69,7 @@ TEST(EngineOwnClock, TheNodesMayBeNoticedOneByOne) {
   EXPECT_EQ(clocks.driver.told(CommandKind::set, clocks.driver.tokens().back()), all_of(3));
 }
 
-TEST(EngineOwnClock, NodesThatJumpAtDifferentTimesAreAtFaultThemselves) {
+TEST(NodesOwnClock, NodesThatJumpAtDifferentTimesAreAtFaultThemselves) {
   // n1 jumps, and n2 jumps after another answer from every trusted node: no moment explains both.
   Clocks clocks(3);
   clocks.hold();
@@ -86,7 +86,7 @@ TEST(EngineOwnClock, NodesThatJumpAtDifferentTimesAreAtFaultThemselves) {
   EXPECT_EQ(clocks.driver.only<core::Ended>().why, Errc::lost);
 }
 
-TEST(EngineOwnClock, AQuorumThatIsBehindIsAtFaultItself) {
+TEST(NodesOwnClock, AQuorumThatIsBehindIsAtFaultItself) {
   // Our clock cannot run ahead, so that is no explanation.
   Clocks clocks(3);
   clocks.hold();
@@ -97,7 +97,7 @@ TEST(EngineOwnClock, AQuorumThatIsBehindIsAtFaultItself) {
   EXPECT_EQ(clocks.driver.count<core::ClockStood>(), 0U);
 }
 
-TEST(EngineOwnClock, ANodeMistrustedForAnotherReasonStaysSo) {
+TEST(NodesOwnClock, ANodeMistrustedForAnotherReasonStaysSo) {
   // n1 was set back before; then our clock stands still, which shows on n1 and n2.
   Clocks clocks(3);
   clocks.hold();
@@ -120,7 +120,7 @@ TEST(EngineOwnClock, ANodeMistrustedForAnotherReasonStaysSo) {
             all_of(3) - core::NodeSet::only(0));
 }
 
-TEST(EngineOwnClock, AnAttemptUnderWayIsVoid) {
+TEST(NodesOwnClock, AnAttemptUnderWayIsVoid) {
   // The attempt began earlier than our clock says: n3 has granted, and n1 and n2 show that time was
   // lost. The keys that were set are deleted, and the waiter tries again.
   Clocks clocks(3);
@@ -138,7 +138,7 @@ TEST(EngineOwnClock, AnAttemptUnderWayIsVoid) {
   EXPECT_EQ(clocks.driver.only<core::Acquired>().attempts, 2);
 }
 
-TEST(EngineOwnClock, AnExtendByTokenUnderWayIsVoidToo) {
+TEST(NodesOwnClock, AnExtendByTokenUnderWayIsVoidToo) {
   Clocks clocks(3);
   clocks.hold();
   clocks.driver.extend_token(9, "f00d", 10s);
@@ -150,7 +150,7 @@ TEST(EngineOwnClock, AnExtendByTokenUnderWayIsVoidToo) {
   EXPECT_EQ(clocks.driver.only<core::Extended>().why, Errc::no_quorum);
 }
 
-TEST(EngineOwnClock, AnswersToEarlierQuestionsProveNothing) {
+TEST(NodesOwnClock, AnswersToEarlierQuestionsProveNothing) {
   // An answer that was under way at the stop has a time from before or after it, and it is unknown
   // which. It is not held against the node, not even together with the next answer.
   Clocks clocks(3);
@@ -172,7 +172,7 @@ TEST(EngineOwnClock, AnswersToEarlierQuestionsProveNothing) {
   EXPECT_EQ(clocks.driver.told(CommandKind::set, clocks.driver.tokens().back()), all_of(3));
 }
 
-TEST(EngineClockOf, IsTheLeastThatTheNodeMayShow) {
+TEST(NodesOwnClockOf, IsTheLeastThatTheNodeMayShow) {
   // The node's clock may be slower than ours by drift_factor. The result is 0 for a node that was
   // never heard, and if the drift since may exceed a quarter of the duration asked about.
   EngineDriver driver(2);
@@ -186,7 +186,7 @@ TEST(EngineClockOf, IsTheLeastThatTheNodeMayShow) {
   EXPECT_EQ(engine.clock_of(at(1h), 1, 10s), 0);
 }
 
-TEST(EngineClockOf, ARenewalCarriesWhatIsLeftOfTheOldValidity) {
+TEST(NodesOwnClockOf, ARenewalCarriesWhatIsLeftOfTheOldValidity) {
   // The time left is by the slowest clock within the bound; for an extend by token it is what is
   // left of the extend's validity.
   EngineDriver driver(3);

@@ -6,7 +6,7 @@ namespace {
 
 constexpr core::Duration mistrust = 30s + 302ms;
 
-TEST(EngineClock, GoodClocksAreNotReported) {
+TEST(NodesClock, GoodClocksAreNotReported) {
   // The lease is renewed for a minute, with the time in each answer.
   Clocks clocks(3);
   clocks.hold();
@@ -18,7 +18,7 @@ TEST(EngineClock, GoodClocksAreNotReported) {
   EXPECT_EQ(clocks.driver.count<core::ClockJumped>(), 0U);
 }
 
-TEST(EngineClock, AJumpIsReportedWithItsSize) {
+TEST(NodesClock, AJumpIsReportedWithItsSize) {
   // The clock jumps a minute ahead; the first answer after that shows it.
   Clocks clocks(3);
   clocks.hold();
@@ -32,7 +32,7 @@ TEST(EngineClock, AJumpIsReportedWithItsSize) {
   EXPECT_EQ(jumped.until, clocks.driver.now + mistrust);
 }
 
-TEST(EngineClock, AJumpedNodeIsNotAskedForVotesUntilMaxTtlHasPassed) {
+TEST(NodesClock, AJumpedNodeIsNotAskedForVotesUntilMaxTtlHasPassed) {
   // For max_ttl and its margin n2 is left out of renewals and acquisitions; afterwards it is asked
   // again.
   Clocks clocks(3);
@@ -56,7 +56,7 @@ TEST(EngineClock, AJumpedNodeIsNotAskedForVotesUntilMaxTtlHasPassed) {
   }
 }
 
-TEST(EngineClock, TheGrantOfAJumpedNodeIsVoidAndReleased) {
+TEST(NodesClock, TheGrantOfAJumpedNodeIsVoidAndReleased) {
   // n1 grants, and the same answer shows that its clock has jumped since the last one: with n3's
   // refusal there is no quorum, whatever n2 says. The key that n1 set is still deleted.
   Clocks clocks(3);
@@ -77,7 +77,7 @@ TEST(EngineClock, TheGrantOfAJumpedNodeIsVoidAndReleased) {
   clocks.driver.expect_nothing_left();
 }
 
-TEST(EngineClock, AGrantFromBeforeTheJumpIsVoidToo) {
+TEST(NodesClock, AGrantFromBeforeTheJumpIsVoidToo) {
   // n1 has granted; then its answer to another command shows that its clock has jumped. Its key may
   // have expired at once, so n2's grant makes no quorum with it. The grants of n2 and n3 do.
   Clocks clocks(3);
@@ -95,7 +95,7 @@ TEST(EngineClock, AGrantFromBeforeTheJumpIsVoidToo) {
   EXPECT_EQ(clocks.driver.count<core::Acquired>(), 1U);
 }
 
-TEST(EngineClock, ARefusalFromBeforeTheJumpStands) {
+TEST(NodesClock, ARefusalFromBeforeTheJumpStands) {
   // n1 has refused; then its answer to another command shows that its clock has jumped. The lock is
   // refused for the same reason as without the jump.
   Clocks clocks(3);
@@ -111,7 +111,7 @@ TEST(EngineClock, ARefusalFromBeforeTheJumpStands) {
   EXPECT_EQ(clocks.driver.only<core::Refused>().tally.vote(0), Vote::held);
 }
 
-TEST(EngineClock, ARenewalsVoteFromBeforeTheJumpIsVoidToo) {
+TEST(NodesClock, ARenewalsVoteFromBeforeTheJumpIsVoidToo) {
   // The same holds for a renewal: n1 has renewed and then jumps, and n2's vote alone renews
   // nothing.
   Clocks clocks(3);
@@ -130,7 +130,7 @@ TEST(EngineClock, ARenewalsVoteFromBeforeTheJumpIsVoidToo) {
   EXPECT_EQ(clocks.driver.count<core::Ended>(), 0U) << "the old end stands";
 }
 
-TEST(EngineClock, ALeaseThatTheOtherNodesConfirmStays) {
+TEST(NodesClock, ALeaseThatTheOtherNodesConfirmStays) {
   // n1 jumps; n2 and n3 had the lock as well, and the lease goes on with them.
   Clocks clocks(3);
   clocks.hold();
@@ -144,7 +144,7 @@ TEST(EngineClock, ALeaseThatTheOtherNodesConfirmStays) {
   EXPECT_EQ(clocks.driver.count<core::Renewed>(), 1U);
 }
 
-TEST(EngineClock, ALeaseThatNoQuorumOfTheOthersConfirmsIsLost) {
+TEST(NodesClock, ALeaseThatNoQuorumOfTheOthersConfirmsIsLost) {
   // The lease is held on n1 and n2 only. After n1's jump it is unknown whether a quorum held it.
   Clocks clocks(3);
   clocks.driver.acquire(1, ten_seconds);
@@ -160,7 +160,7 @@ TEST(EngineClock, ALeaseThatNoQuorumOfTheOthersConfirmsIsLost) {
   clocks.driver.expect_nothing_left();
 }
 
-TEST(EngineClock, TheJumpThatAnotherLocksAnswerShowsCounts) {
+TEST(NodesClock, TheJumpThatAnotherLocksAnswerShowsCounts) {
   // One lease is on all nodes, another on n1 and n2. The answer to the first one's renewal shows
   // that n1 has jumped: the second lease is lost at that moment, and the first one stays.
   Clocks clocks(3);
@@ -175,7 +175,7 @@ TEST(EngineClock, TheJumpThatAnotherLocksAnswerShowsCounts) {
   EXPECT_EQ(clocks.driver.only<core::Ended>().why, Errc::lost);
 }
 
-TEST(EngineClock, ALateGrantConfirmsALease) {
+TEST(NodesClock, ALateGrantConfirmsALease) {
   // The lease is won with n1 and n2; n3's grant comes later and belongs to it. When n1 jumps, n2
   // and n3 are a quorum.
   Clocks clocks(3);
@@ -188,7 +188,7 @@ TEST(EngineClock, ALateGrantConfirmsALease) {
   EXPECT_EQ(clocks.driver.count<core::Ended>(), 0U);
 }
 
-TEST(EngineClock, AJumpedNodeStillTakesReleases) {
+TEST(NodesClock, AJumpedNodeStillTakesReleases) {
   // A node that is mistrusted still gets the releases, like the others.
   Clocks clocks(3);
   clocks.hold();
@@ -200,7 +200,7 @@ TEST(EngineClock, AJumpedNodeStillTakesReleases) {
   EXPECT_EQ(clocks.driver.told(CommandKind::release, clocks.driver.tokens()[0]), all_of(3));
 }
 
-TEST(EngineClock, AnAnswerWithoutATimeProvesNothing) {
+TEST(NodesClock, AnAnswerWithoutATimeProvesNothing) {
   // The answers to SET and to releases contain no time, so there is nothing to compare.
   Clocks clocks(3);
   clocks.hold();
@@ -210,7 +210,7 @@ TEST(EngineClock, AnAnswerWithoutATimeProvesNothing) {
   EXPECT_EQ(clocks.driver.count<core::Renewed>(), 1U);
 }
 
-TEST(EngineClock, AStepThatAnotherClientSeesVoidsTheVotesToo) {
+TEST(NodesClock, AStepThatAnotherClientSeesVoidsTheVotesToo) {
   // The time comes from an inquiry instead of a vote: the node is still mistrusted for max_ttl.
   EngineDriver driver(3);
   const core::Time start = driver.now;
@@ -227,7 +227,7 @@ TEST(EngineClock, AStepThatAnotherClientSeesVoidsTheVotesToo) {
   EXPECT_EQ(driver.only<core::Acquired>().attempts, 1);
 }
 
-TEST(EngineNodes, ARoundGoesOnWhenTheListChanges) {
+TEST(Nodes, ARoundGoesOnWhenTheListChanges) {
   // n3 leaves after it has voted. n4 joins, and takes part from the next round on.
   Clocks clocks(3);
   clocks.driver.acquire(1, ten_seconds);
@@ -245,7 +245,7 @@ TEST(EngineNodes, ARoundGoesOnWhenTheListChanges) {
   EXPECT_EQ(clocks.driver.told(CommandKind::renew, clocks.driver.tokens().back()), now);
 }
 
-TEST(EngineNodes, ANumberMayBeGivenToAnotherNode) {
+TEST(Nodes, ANumberMayBeGivenToAnotherNode) {
   // n3 has a wrong clock and leaves. Its successor with the same number is trusted at once, and
   // n3's vote for a lease does not count as a vote of its successor.
   Clocks clocks(3);

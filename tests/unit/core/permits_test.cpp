@@ -6,7 +6,7 @@
 namespace quorumlock::test {
 namespace {
 
-class EnginePermit : public EngineLine {
+class Permits : public EngineLine {
  protected:
   /// A refusal: the slot is taken, and slot `free` is the next free one; 0: none is free.
   static core::Answer taken(int free) {
@@ -41,7 +41,7 @@ class EnginePermit : public EngineLine {
   }
 };
 
-TEST_F(EnginePermit, TriesTheSlotThatNodesNameAsFree) {
+TEST_F(Permits, TriesTheSlotThatNodesNameAsFree) {
   // The second round follows without a pause and wins that slot, with another token.
   driver.acquire_permit(1, 9);
   const Command first = sent(CommandKind::acquire).at(0);
@@ -55,7 +55,7 @@ TEST_F(EnginePermit, TriesTheSlotThatNodesNameAsFree) {
   EXPECT_EQ(driver.engine().claim(driver.lease())->permit.slot, other);
 }
 
-TEST_F(EnginePermit, PrefersTheSlotThatMostNodesName) {
+TEST_F(Permits, PrefersTheSlotThatMostNodesName) {
   EngineDriver five({.nodes = 5, .retry_delay = EngineDriver::delay});
   five.acquire_permit(1, 9);
   const int first = five.unanswered(0).front().slot;
@@ -67,7 +67,7 @@ TEST_F(EnginePermit, PrefersTheSlotThatMostNodesName) {
   EXPECT_EQ(five.unanswered(4).back().slot, upper);
 }
 
-TEST_F(EnginePermit, IsContendedIfNoSlotIsFreeOnAQuorum) {
+TEST_F(Permits, IsContendedIfNoSlotIsFreeOnAQuorum) {
   driver.acquire_permit(1, 3);
   answer({taken(0), taken(0)});
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::contended);
@@ -76,7 +76,7 @@ TEST_F(EnginePermit, IsContendedIfNoSlotIsFreeOnAQuorum) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EnginePermit, ASlotThatOneNodeAloneHasFreeIsNotTried) {
+TEST_F(Permits, ASlotThatOneNodeAloneHasFreeIsNotTried) {
   // The other nodes have reported the slot as taken, one of them in the round before.
   driver.acquire_permit(1, 3);
   const int other = asked() % 3 + 1;
@@ -93,7 +93,7 @@ TEST_F(EnginePermit, ASlotThatOneNodeAloneHasFreeIsNotTried) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EnginePermit, DoesNotTryForEver) {
+TEST_F(Permits, DoesNotTryForEver) {
   // Each slot that the nodes name is taken by the time of the next attempt.
   driver.acquire_permit(1, 100);
   int rounds = 0;
@@ -105,7 +105,7 @@ TEST_F(EnginePermit, DoesNotTryForEver) {
   EXPECT_EQ(rounds, 8);
 }
 
-TEST_F(EnginePermit, BeginsWithTheSlotThatItHasReleased) {
+TEST_F(Permits, BeginsWithTheSlotThatItHasReleased) {
   driver.acquire_permit(1, 1000);
   const int first = asked();
   driver.answer_all();
@@ -115,7 +115,7 @@ TEST_F(EnginePermit, BeginsWithTheSlotThatItHasReleased) {
   EXPECT_EQ(asked(), first);
 }
 
-TEST_F(EnginePermit, BeginsWithAllSlotsThatItHasReleased) {
+TEST_F(Permits, BeginsWithAllSlotsThatItHasReleased) {
   // Three permits are held and released; the next acquisitions get the same slots, without a draw.
   std::set<int> slots;
   std::vector<core::ClaimId> leases;
@@ -135,7 +135,7 @@ TEST_F(EnginePermit, BeginsWithAllSlotsThatItHasReleased) {
   }
 }
 
-TEST_F(EnginePermit, AsksForNoSlotThatThisProcessHasItself) {
+TEST_F(Permits, AsksForNoSlotThatThisProcessHasItself) {
   // As many acquisitions as there are permits each ask for a slot of their own, before any answer.
   // When one lease is lost, the next acquisition asks for its slot.
   constexpr int all = 20;
@@ -153,7 +153,7 @@ TEST_F(EnginePermit, AsksForNoSlotThatThisProcessHasItself) {
   EXPECT_EQ(asked(), its_slot);
 }
 
-TEST_F(EnginePermit, IsTakenOutOfTheLineOnceItIsWon) {
+TEST_F(Permits, IsTakenOutOfTheLineOnceItIsWon) {
   // The next waiter need not wait for the release, since there may be another permit.
   driver.acquire_permit(1, 3, 1h);
   answer({taken(0), taken(0), taken(0)});
@@ -172,7 +172,7 @@ TEST_F(EnginePermit, IsTakenOutOfTheLineOnceItIsWon) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EnginePermit, TheFirstOfTheLineTriesASlotThatAQuorumHasFree) {
+TEST_F(Permits, TheFirstOfTheLineTriesASlotThatAQuorumHasFree) {
   // If two nodes name different free slots, a try is a guess, made once between two looks.
   driver.acquire_permit(1, 3, 1h);
   answer({taken(0), taken(0), taken(0)});
@@ -194,7 +194,7 @@ TEST_F(EnginePermit, TheFirstOfTheLineTriesASlotThatAQuorumHasFree) {
   EXPECT_EQ(asked(), 3);
 }
 
-TEST_F(EnginePermit, AMessageThatOvertakesAnOlderAnswerCounts) {
+TEST_F(Permits, AMessageThatOvertakesAnOlderAnswerCounts) {
   // The answer to a look from before the release comes after the message.
   driver.acquire_permit(1, 1, 1h);
   answer({taken(0), taken(0), taken(0)});
@@ -211,7 +211,7 @@ TEST_F(EnginePermit, AMessageThatOvertakesAnOlderAnswerCounts) {
   EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
 }
 
-TEST_F(EnginePermit, AMessageCastsDoubtOnItsNodesEarlierAnswer) {
+TEST_F(Permits, AMessageCastsDoubtOnItsNodesEarlierAnswer) {
   // All nodes have reported both slots as taken. Then one names the first slot as free, another the
   // second: the reports on the other slots are older, so either may be free on a quorum.
   wait_in_the_line(2);
@@ -222,7 +222,7 @@ TEST_F(EnginePermit, AMessageCastsDoubtOnItsNodesEarlierAnswer) {
   EXPECT_EQ(asked(), 1);
 }
 
-TEST_F(EnginePermit, GuessesBecomeRarer) {
+TEST_F(Permits, GuessesBecomeRarer) {
   // Each guess fails: the next one comes after twice the time, beginning with 1/64 of the time
   // between two looks.
   wait_in_the_line(2);
@@ -243,7 +243,7 @@ TEST_F(EnginePermit, GuessesBecomeRarer) {
   }
 }
 
-TEST_F(EnginePermit, HandsAReleasedSlotToItsNextWaiter) {
+TEST_F(Permits, HandsAReleasedSlotToItsNextWaiter) {
   // A quorum reports no other process before the waiter: release and attempt go out in one write.
   driver.acquire_permit(1, 3);
   driver.answer_all();
@@ -262,7 +262,7 @@ TEST_F(EnginePermit, HandsAReleasedSlotToItsNextWaiter) {
   EXPECT_EQ(asked(), slot);
 }
 
-TEST_F(EnginePermit, ALateReleaseInformsTheNextWaiterOfThisProcess) {
+TEST_F(Permits, ALateReleaseInformsTheNextWaiterOfThisProcess) {
   // The nodes had forgotten the script, so the release runs after the attempt that it was to make
   // room for. The client that releases has never been in the line.
   driver.acquire_permit(1, 1, 0s, false);
@@ -285,7 +285,7 @@ TEST_F(EnginePermit, ALateReleaseInformsTheNextWaiterOfThisProcess) {
   EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
 }
 
-TEST_F(EnginePermit, AnotherCapacityIsReported) {
+TEST_F(Permits, AnotherCapacityIsReported) {
   // A quorum reports another capacity: that is the error, even if the client would wait.
   driver.acquire_permit(1, 3, 1h);
   core::Answer differs{Vote::capacity_differs};

@@ -43,7 +43,7 @@ struct SlowViews {
   }
 };
 
-TEST(SlotViews, EqualLookingAtEachSlot) {
+TEST(SlotSetsViews, EqualLookingAtEachSlot) {
   // There are few slots or many, up to the ends of words; the nodes' reports are random and come in
   // any order.
   SlotViews views;
@@ -83,7 +83,7 @@ TEST(SlotViews, EqualLookingAtEachSlot) {
   }
 }
 
-TEST(SlotViews, ANumberThatIsNotASlotChangesNothing) {
+TEST(SlotSetsViews, ANumberThatIsNotASlotChangesNothing) {
   // A node may answer with any number.
   SlotViews views;
   views.begin(3, 4);
@@ -95,7 +95,7 @@ TEST(SlotViews, ANumberThatIsNotASlotChangesNothing) {
   EXPECT_EQ(views.likely(NodeSet::first(3), 2), 0);
 }
 
-TEST(SlotViews, ANewNodeHasReportedNothing) {
+TEST(SlotSetsViews, ANewNodeHasReportedNothing) {
   // Node 1 is replaced by another one with its number, and node 4 is new.
   SlotViews views;
   views.begin(3, 70);
@@ -108,7 +108,7 @@ TEST(SlotViews, ANewNodeHasReportedNothing) {
   EXPECT_EQ(views.free_votes(NodeSet::first(5), 66), 2);
 }
 
-TEST(SlotViews, AreEmptyAfterBegin) {
+TEST(SlotSetsViews, AreEmptyAfterBegin) {
   SlotViews views;
   views.begin(3, 100);
   for (int node = 0; node < 3; ++node) views.learn_free(node, 77);
@@ -117,7 +117,7 @@ TEST(SlotViews, AreEmptyAfterBegin) {
   EXPECT_EQ(views.likely(NodeSet::first(5), 3), 0);
 }
 
-TEST(OwnSlots, TheSlotThatWasLeftLastIsTriedFirst) {
+TEST(SlotSetsOwn, TheSlotThatWasLeftLastIsTriedFirst) {
   // The other free slots follow from there on, wrapping, each of them once.
   OwnSlots own;
   EXPECT_EQ(own.left(100), 0);
@@ -132,7 +132,7 @@ TEST(OwnSlots, TheSlotThatWasLeftLastIsTriedFirst) {
   EXPECT_EQ(own.left(69), 0);
 }
 
-TEST(OwnSlots, SlotsInUseAreSkipped) {
+TEST(SlotSetsOwn, SlotsInUseAreSkipped) {
   OwnSlots own;
   EXPECT_EQ(own.unused(64, 64), 64);
   std::set<int> used;

@@ -10,7 +10,7 @@
 namespace quorumlock::test {
 namespace {
 
-class EngineStats : public EngineLine {
+class Statistics : public EngineLine {
  protected:
   Stats stats() { return driver.engine().stats(driver.now); }
   static VoteCounts votes(const std::vector<Vote>& given) {
@@ -20,7 +20,7 @@ class EngineStats : public EngineLine {
   }
 };
 
-TEST_F(EngineStats, AnAcquisitionAndItsVotesAreCounted) {
+TEST_F(Statistics, AnAcquisitionAndItsVotesAreCounted) {
   // Two nodes grant and the third is pending: no near miss, and the acquisition never waited.
   driver.acquire(1, terms, 1h);
   driver.reply(0, Vote::granted);
@@ -35,7 +35,7 @@ TEST_F(EngineStats, AnAcquisitionAndItsVotesAreCounted) {
   EXPECT_EQ(stats().refusals(), 0U);
 }
 
-TEST_F(EngineStats, ABareQuorumIsCounted) {
+TEST_F(Statistics, ABareQuorumIsCounted) {
   // One node refuses, and later one is down: of three nodes, one more loss would have cost the
   // lock.
   driver.acquire(1, terms);
@@ -52,7 +52,7 @@ TEST_F(EngineStats, ABareQuorumIsCounted) {
   EXPECT_EQ(stats().count(Vote::unreachable), 1U);
 }
 
-TEST_F(EngineStats, TheVotesOfANodeAreCountedUntilItLeaves) {
+TEST_F(Statistics, TheVotesOfANodeAreCountedUntilItLeaves) {
   // The votes stay in the sum of all nodes. A node that takes the place of one that left begins
   // anew.
   driver.acquire(1, terms);
@@ -77,7 +77,7 @@ TEST_F(EngineStats, TheVotesOfANodeAreCountedUntilItLeaves) {
   EXPECT_EQ(stats().count(Vote::granted), 2U);
 }
 
-TEST_F(EngineStats, ALateAcquisitionIsCounted) {
+TEST_F(Statistics, ALateAcquisitionIsCounted) {
   // The second vote comes when less than a tenth of the ttl is left.
   driver.acquire(1, terms);
   driver.reply(0, Vote::granted);
@@ -86,7 +86,7 @@ TEST_F(EngineStats, ALateAcquisitionIsCounted) {
   EXPECT_EQ(stats().near_misses.acquired_late, 1U);
 }
 
-TEST_F(EngineStats, RefusalsAreCountedByReason) {
+TEST_F(Statistics, RefusalsAreCountedByReason) {
   // One attempt is contended, one has no quorum, one wait is cancelled, and close() ends another.
   driver.acquire(1, terms);
   for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
@@ -109,7 +109,7 @@ TEST_F(EngineStats, RefusalsAreCountedByReason) {
   EXPECT_EQ(stats().refusals(), 4U);
 }
 
-TEST_F(EngineStats, AWaitThatRunsOutIsCounted) {
+TEST_F(Statistics, AWaitThatRunsOutIsCounted) {
   // The acquisition was in the line all the time: the wait counts as long as its limit.
   enqueue(1, 3ms);
   driver.pass_until(at(3ms));
@@ -121,7 +121,7 @@ TEST_F(EngineStats, AWaitThatRunsOutIsCounted) {
   EXPECT_EQ(stats().waits.percentile(0.5), 5ms);
 }
 
-TEST_F(EngineStats, AWinAfterAMessageIsCounted) {
+TEST_F(Statistics, AWinAfterAMessageIsCounted) {
   // Two nodes report that the waiter is first.
   enqueue(1);
   driver.pass_until(at(700us));
@@ -135,7 +135,7 @@ TEST_F(EngineStats, AWinAfterAMessageIsCounted) {
   EXPECT_EQ(stats().waits.longest, 700us);
 }
 
-TEST_F(EngineStats, AWinAfterALookIsCounted) {
+TEST_F(Statistics, AWinAfterALookIsCounted) {
   // The answers to a refresh report that the waiter is first and the lock is free.
   enqueue(1);
   driver.pass_until(at(1s));
@@ -145,7 +145,7 @@ TEST_F(EngineStats, AWinAfterALookIsCounted) {
   EXPECT_EQ(stats().won_after.message, 0U);
 }
 
-TEST_F(EngineStats, AWinByHandOverIsCounted) {
+TEST_F(Statistics, AWinByHandOverIsCounted) {
   // The waiter's own process holds the lock and hands it over.
   driver.acquire_in_order(1, terms, 1h);
   driver.answer_all();
@@ -160,7 +160,7 @@ TEST_F(EngineStats, AWinByHandOverIsCounted) {
   EXPECT_EQ(stats().won_after.hand_over, 1U);
 }
 
-TEST_F(EngineStats, RenewalsAreCounted) {
+TEST_F(Statistics, RenewalsAreCounted) {
   // One renewal comes in time, the next one late.
   driver.acquire(1, terms);
   driver.answer_all();
@@ -179,7 +179,7 @@ TEST_F(EngineStats, RenewalsAreCounted) {
   EXPECT_EQ(stats().failed_renewals, 0U);
 }
 
-TEST_F(EngineStats, ALossIsCounted) {
+TEST_F(Statistics, ALossIsCounted) {
   // No node can be reached when the lease is to be renewed.
   driver.acquire(1, terms);
   driver.answer_all();
@@ -191,7 +191,7 @@ TEST_F(EngineStats, ALossIsCounted) {
   EXPECT_EQ(stats().expired, 0U);
 }
 
-TEST_F(EngineStats, ALeaseThatRunsOutIsCounted) {
+TEST_F(Statistics, ALeaseThatRunsOutIsCounted) {
   // The lease has no automatic renewal.
   core::Terms once = terms;
   once.auto_extend = false;
@@ -202,7 +202,7 @@ TEST_F(EngineStats, ALeaseThatRunsOutIsCounted) {
   EXPECT_EQ(stats().lost, 0U);
 }
 
-TEST_F(EngineStats, TheOldestAcquisitionIsKnown) {
+TEST_F(Statistics, TheOldestAcquisitionIsKnown) {
   // The oldest is the first of the acquisitions without an answer, whatever becomes of the others.
   EXPECT_EQ(driver.engine().waiting_since(), core::never);
   driver.now = at(1s);
@@ -225,7 +225,7 @@ TEST_F(EngineStats, TheOldestAcquisitionIsKnown) {
   EXPECT_EQ(stats.oldest_wait, 0s);
 }
 
-class EngineClasses : public testing::Test {
+class StatisticsClasses : public testing::Test {
  protected:
   static core::Engine::Config config() {
     core::Engine::Config config{.nodes = 3, .retry_delay = 50ms, .retry_jitter = 30ms};
@@ -245,7 +245,7 @@ class EngineClasses : public testing::Test {
   Stats stats_;
 };
 
-TEST_F(EngineClasses, AreCountedByTheBeginningOfTheName) {
+TEST_F(StatisticsClasses, AreCountedByTheBeginningOfTheName) {
   // The prefix of the keys is not part of a name, nor is what a permit's key begins with.
   driver.acquire(1, terms, 0s, "app:orders:42");
   driver.answer_all();
@@ -264,7 +264,7 @@ TEST_F(EngineClasses, AreCountedByTheBeginningOfTheName) {
   EXPECT_EQ(driver.engine().stats(driver.now).acquired, 2U);
 }
 
-TEST_F(EngineClasses, CountWaitsAndLosses) {
+TEST_F(StatisticsClasses, CountWaitsAndLosses) {
   driver.acquire(1, terms, 1h, "app:stock:7");
   for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
   driver.answer_all(Vote::absent);
@@ -279,7 +279,7 @@ TEST_F(EngineClasses, CountWaitsAndLosses) {
   EXPECT_EQ(of(0).lost + of(2).lost, 0U);
 }
 
-TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
+TEST(StatisticsOfSeveral, AreTheSumOfEveryNumber) {
   // All members before the classes are 64-bit words, so the test covers numbers that are added
   // later. Of the longest durations the sum is the maximum, and so is the age of the oldest wait.
   constexpr std::size_t count = offsetof(Stats, classes) / sizeof(std::uint64_t);
@@ -309,7 +309,7 @@ TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
   EXPECT_EQ(all.classes[1].acquired, 14U);
 }
 
-TEST(StatsOfSeveral, HaveEachNodeOnce) {
+TEST(StatisticsOfSeveral, HaveEachNodeOnce) {
   // Each loop has its own numbers of the same nodes, by number. A node's votes count if they do on
   // every loop.
   Stats first, second, sum;

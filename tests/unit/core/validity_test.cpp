@@ -41,7 +41,7 @@ TEST(Validity, TheMarginIsRoundedUp) {
   }
 }
 
-TEST(Later, StopsAtNever) {
+TEST(ValidityLater, StopsAtNever) {
   // A wait without a limit never ends; it must not overflow and end in the past.
   EXPECT_EQ(later(Time(5s), 1s), Time(6s));
   EXPECT_EQ(later(Time(5s), Duration::max()), never);

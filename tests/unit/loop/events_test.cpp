@@ -35,13 +35,16 @@ class EventsTest : public ::testing::Test {
       seen.push_back(event);
       if (throws) throw std::runtime_error("the sink is full");
     };
-    all.log = [this](std::string_view sentence) { logged.emplace_back(sentence); };
+    all.log = [this](std::string_view sentence) {
+      logged.emplace_back(sentence);
+      if (log_throws) throw std::runtime_error("the disk is full");
+    };
     return all;
   }
   /// Passes this output on and returns the one event that it is.
   Event event_of(const Session::Output& output) {
     events.take(driver.now, output);
-    events.deliver();
+    events.deliver(driver.now);
     if (seen.size() != 1) ADD_FAILURE() << seen.size() << " events";
     return seen.empty() ? Event() : std::exchange(seen, {}).front();
   }
@@ -56,7 +59,7 @@ class EventsTest : public ::testing::Test {
   SessionDriver driver{3};
   std::vector<Event> seen;
   std::vector<std::string> logged;
-  bool throws = false;
+  bool throws = false, log_throws = false;
   const Options options = recording();
   detail::NodeList nodes;
   detail::LeaseState lease;
@@ -97,15 +100,49 @@ TEST_F(EventsTest, ANodeThatHasLeftTheListHasNoEvents) {
   EXPECT_FALSE(events.has_any());
 }
 
-TEST_F(EventsTest, ASentenceIsAnEventOnlyIfItIsMarkedAsOne) {
-  events.take(driver.now, Session::Note{"n1 connected"});
-  EXPECT_FALSE(events.has_any());
-  const Event jumped =
-      event_of(Session::Note{"n1 has a wrong clock", EventKind::node_clock_jumped, 0});
-  EXPECT_EQ(jumped.level, EventLevel::error);
-  EXPECT_EQ(jumped.node, driver.session.link(0).endpoint().name());
-  EXPECT_EQ(jumped.reason, "n1 has a wrong clock");
-  EXPECT_EQ(event_of(Session::Note{"stood still", EventKind::own_clock_stood}).node, "");
+TEST_F(EventsTest, ANodeThatStaysDownHasTheNumberOfAttempts) {
+  driver.away[1] = true;
+  driver.start();
+  const Session::NodeChanged down{1, LinkState::down, Vote::unreachable};
+  EXPECT_EQ(event_of(down).reason, "connection refused");
+  driver.pass(5s);
+  const int attempts = driver.session.link(1).attempts().failures();
+  ASSERT_GT(attempts, 1);
+  EXPECT_EQ(event_of(down).reason,
+            "connection refused (" + std::to_string(attempts) + " attempts so far)");
+}
+
+TEST_F(EventsTest, NewsKeepsItsKindNodeAndReason) {
+  const Event impaired =
+      event_of(Session::News{EventKind::node_impaired, "sends no wake-ups: reset", 0});
+  EXPECT_EQ(impaired.kind, EventKind::node_impaired);
+  EXPECT_EQ(impaired.level, EventLevel::warning);
+  EXPECT_EQ(impaired.node, driver.session.link(0).endpoint().name());
+  EXPECT_EQ(impaired.reason, "sends no wake-ups: reset");
+  const Event moved = event_of(Session::News{EventKind::list_changed, "the nodes are now a, b"});
+  EXPECT_EQ(moved.level, EventLevel::info);
+  EXPECT_EQ(moved.node, "");
+  EXPECT_EQ(event_of(Session::News{EventKind::list_awaited, "waits"}).level, EventLevel::warning);
+}
+
+TEST_F(EventsTest, AWrongClockIsNamedWithItsSizeAndDirection) {
+  const Event ahead = event_of(core::ClockJumped{1, 1500ms, driver.now});
+  EXPECT_EQ(ahead.kind, EventKind::node_clock_jumped);
+  EXPECT_EQ(ahead.level, EventLevel::error);
+  EXPECT_EQ(ahead.node, driver.session.link(1).endpoint().name());
+  EXPECT_TRUE(ahead.reason.starts_with("it is 1.500000 s ahead of what drift_factor allows"))
+      << ahead.reason;
+  const Event behind = event_of(core::ClockJumped{0, -250ms, driver.now});
+  EXPECT_TRUE(behind.reason.starts_with("it is 0.250000 s behind what drift_factor allows"))
+      << behind.reason;
+  const core::NodeSet two = core::NodeSet::first(2);
+  const Event own = event_of(core::ClockStood{two, two, 59s});
+  EXPECT_EQ(own.kind, EventKind::own_clock_stood);
+  EXPECT_EQ(own.level, EventLevel::error);
+  EXPECT_EQ(own.node, "");
+  EXPECT_TRUE(own.reason.starts_with(
+      "this process's own clock stood still for 59.000000 s or more: 2 nodes are ahead"))
+      << own.reason;
 }
 
 TEST_F(EventsTest, TheEndOfALeaseSaysWhy) {
@@ -171,28 +208,78 @@ TEST_F(EventsTest, AWaiterStarvesIfItsWaitRunsOut) {
 }
 
 TEST_F(EventsTest, AWholeTokenIsNeverShown) {
-  events.thread_ended(driver.now, "orders:42", std::string(40, 'c'), "a thread has ended");
-  events.deliver();
+  events.thread_ended(driver.now, "orders:42", std::string(40, 'c'));
+  events.deliver(driver.now);
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].kind, EventKind::thread_ended_with_lock);
   EXPECT_EQ(seen[0].holder, "the token cccccccc...");
 }
 
-TEST_F(EventsTest, AnExceptionBecomesASentenceInTheLog) {
+TEST_F(EventsTest, TheLogGetsTheSentenceOfEachEventButThoseOfEveryDay) {
+  events.take(driver.now, core::ClockJumped{1, 1500ms, driver.now});
+  events.released(driver.now, lease);
+  events.take(driver.now, core::Ended{user(), Errc::expired, {}});
+  events.deliver(driver.now);
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_EQ(logged, (std::vector<std::string>{to_string(seen[0]), to_string(seen[2])}));
+}
+
+TEST_F(EventsTest, TheLogAloneCostsNothingForTheEventsOfEveryDay) {
+  Options of_log;
+  of_log.log = recording().log;
+  Events logs(of_log, driver.session, nodes, driver.wall);
+  logs.released(driver.now, lease);
+  logs.take(driver.now, core::Ended{user(), Errc::closed, {}});
+  EXPECT_FALSE(logs.has_any());
+  logs.take(driver.now, core::Ended{user(), Errc::expired, {}});
+  logs.deliver(driver.now);
+  EXPECT_EQ(logged,
+            std::vector<std::string>{
+                "\"orders:42\" has expired: it has run to its end, and was not renewed again"});
+}
+
+TEST_F(EventsTest, TheLogHasTheSameLimit) {
+  Options of_log;
+  of_log.log = recording().log;
+  Events logs(of_log, driver.session, nodes, driver.wall);
+  for (int i = 0; i < 100; ++i)
+    logs.take(driver.now, Session::News{EventKind::node_impaired, "x", 1});
+  logs.take(driver.now, Session::News{EventKind::node_impaired, "x", 2});
+  logs.deliver(driver.now);
+  EXPECT_EQ(logged.size(), static_cast<std::size_t>(detail::EventLimit::most) + 1);
+  logs.end(driver.now);
+  EXPECT_TRUE(logged.back().ends_with("(79 events like this were left out before it)"))
+      << logged.back();
+}
+
+TEST_F(EventsTest, AnExceptionIsAnEvent) {
   throws = true;
-  for (int i = 0; i < 2; ++i) events.released(driver.now, lease);
-  events.deliver();
-  EXPECT_EQ(seen.size(), 2U);
-  ASSERT_EQ(logged.size(), 2U);
-  EXPECT_EQ(logged[0], "on_event has thrown at lease_released: the sink is full");
+  events.released(driver.now, lease);
+  events.deliver(driver.now);
+  events.deliver(driver.now);
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[1].kind, EventKind::callback_failed);
+  EXPECT_EQ(seen[1].level, EventLevel::error);
+  EXPECT_EQ(logged,
+            std::vector<std::string>{"on_event has thrown at lease_released: the sink is full"});
+  EXPECT_FALSE(events.has_any()) << "an event about an exception leads to no other one";
+}
+
+TEST_F(EventsTest, AnExceptionOfTheLogIsAnEventToo) {
+  log_throws = true;
+  events.take(driver.now, core::AtRisk{user()});
+  events.end(driver.now);
+  ASSERT_EQ(seen.size(), 2U) << "also at the end";
+  EXPECT_EQ(seen[1].kind, EventKind::callback_failed);
+  EXPECT_EQ(seen[1].reason, "log has thrown at lease_at_risk: the disk is full");
 }
 
 TEST_F(EventsTest, TheEndDeliversWhatWasKeptAndNothingAfterIt) {
   for (int i = 0; i < 100; ++i) events.released(driver.now, lease);
-  events.deliver();
+  events.deliver(driver.now);
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(detail::EventLimit::most));
   EXPECT_EQ(events.deadline(), driver.now + detail::EventLimit::window);
-  events.end();
+  events.end(driver.now);
   std::uint64_t all = 0;
   for (const Event& event : seen) all += 1 + event.left_out;
   EXPECT_EQ(all, 100U);
@@ -205,7 +292,7 @@ TEST_F(EventsTest, NothingIsMadeIfNobodyAskedForEvents) {
   Events none(silent, driver.session, nodes, driver.wall);
   none.take(driver.now, core::AtRisk{user()});
   none.released(driver.now, lease);
-  none.thread_ended(driver.now, "orders:42", "token", "a thread has ended");
+  none.thread_ended(driver.now, "orders:42", "token");
   EXPECT_FALSE(none.has_any());
   EXPECT_EQ(none.deadline(), core::never);
 }

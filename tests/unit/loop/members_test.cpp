@@ -7,9 +7,9 @@ namespace quorumlock::test {
 namespace {
 
 /// Node n2 of three calls itself b, and so do the others.
-class CalledOtherwise : public ::testing::Test {
+class MembersCalledOtherwise : public ::testing::Test {
  protected:
-  CalledOtherwise() {
+  MembersCalledOtherwise() {
     const redis::NodeNames names = {"b", "n1", "n3"};
     driver.servers[0].members = founded("n1", names);
     driver.servers[1].members = founded("b", names);
@@ -20,7 +20,7 @@ class CalledOtherwise : public ::testing::Test {
   SessionDriver driver{3};
 };
 
-TEST_F(CalledOtherwise, NoNodeVotesBeforeEachHasSaidItsName) {
+TEST_F(MembersCalledOtherwise, NoNodeVotesBeforeEachHasSaidItsName) {
   // n2 is being connected to. It may be b, or it may be another node that has taken its place.
   driver.slow[1] = true;
   driver.start();
@@ -29,7 +29,7 @@ TEST_F(CalledOtherwise, NoNodeVotesBeforeEachHasSaidItsName) {
   for (const int node : {0, 1, 2}) EXPECT_EQ(state(node), core::LinkState::up) << node;
 }
 
-TEST_F(CalledOtherwise, ANameHoldsWhileItsNodeIsAway) {
+TEST_F(MembersCalledOtherwise, ANameHoldsWhileItsNodeIsAway) {
   // The connection to n2 is lost: the client still knows that b is meant.
   driver.start();
   driver.close(1);
@@ -37,7 +37,7 @@ TEST_F(CalledOtherwise, ANameHoldsWhileItsNodeIsAway) {
   EXPECT_EQ(state(2), core::LinkState::up);
 }
 
-TEST_F(CalledOtherwise, ANodeThatWasNeverReachedIsNotGuessed) {
+TEST_F(MembersCalledOtherwise, ANodeThatWasNeverReachedIsNotGuessed) {
   // Two names are known and one is missing, which does not show that n2 is the missing one.
   driver.away[1] = true;
   driver.start();

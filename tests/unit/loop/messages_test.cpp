@@ -32,8 +32,8 @@ class MessagesTest : public ::testing::Test {
         all.push_back("open " + std::to_string(open->wire));
       } else if (const auto* heard = std::get_if<Messages::Heard>(&*output)) {
         all.push_back("heard of " + heard->key);
-      } else if (const auto* line = std::get_if<detail::LogLine>(&*output)) {
-        all.push_back(line->sentence);
+      } else if (const auto* news = std::get_if<detail::News>(&*output)) {
+        all.push_back("n" + std::to_string(news->node + 1) + " " + news->reason);
       } else {
         all.emplace_back("close");
       }
@@ -79,14 +79,10 @@ TEST_F(MessagesTest, TheConnectionsAreOpenedWhenTheyAreFirstNeeded) {
   EXPECT_EQ(std::count(notes.begin(), notes.end(), "close"), 2);
 }
 
-TEST_F(MessagesTest, TheEngineListensToItsOwnChannels) {
+TEST_F(MessagesTest, TheEngineListensToItsOwnChannel) {
   messages.listen(driver.now, core::Listen{.process = "0123456789abcdef"});
-  messages.listen(driver.now, core::Listen{.process = {}, .key = "orders"});
   subscriber(0).on_open();
-  EXPECT_EQ(written(0), (Strings{"SUBSCRIBE quorumlock:free:orders",
-                                 "SUBSCRIBE quorumlock:wake:0123456789abcdef"}));
-  messages.listen(driver.now, core::Listen{.process = {}, .key = "orders", .on = false});
-  EXPECT_EQ(written(0), Strings{"UNSUBSCRIBE quorumlock:free:orders"});
+  EXPECT_EQ(written(0), Strings{"SUBSCRIBE quorumlock:wake:0123456789abcdef"});
 }
 
 TEST_F(MessagesTest, NewsOfALeaderAreHandedOn) {

@@ -85,7 +85,7 @@ TEST(Repair, CopiesFromAllOthersOfAQuorum) {
   copy_all(driver, 0, 2, "50");
   driver.reply(2,
                "EVAL enrol 4 quorumlock:enrolment quorumlock:candidate quorumlock:repairer "
-               "quorumlock:members run3:1000,a,86400:volatile run3:1000,a,86400:volatile:",
+               "quorumlock:members run3:1000,86400 run3:1000,86400:",
                ":1\r\n");
   EXPECT_EQ(driver.session.link(2).state(), LinkState::up);
   for (const int node : {0, 1, 2}) EXPECT_TRUE(driver.asked(node).empty());
@@ -230,8 +230,7 @@ TEST(Repair, FloorsAreInherited) {
   copy_all(driver, 1, 2, "9");
   copy_all(driver, 0, 2, "9");
   ASSERT_FALSE(driver.asked(2).empty());
-  EXPECT_NE(driver.asked(2).front().find(" run3:1000,a,86400:volatile:1700:42 run3"),
-            std::string::npos)
+  EXPECT_NE(driver.asked(2).front().find(" run3:1000,86400:1700:42 run3"), std::string::npos)
       << driver.asked(2).front();
 }
 
@@ -247,8 +246,7 @@ TEST(Repair, WithTooFewOthersItSetsAFloor) {
   driver.reply(2, "TIME", time(1'700'000'100));
   driver.reply(0, "TIME", time(1'700'000'050));
   ASSERT_FALSE(driver.asked(2).empty());
-  EXPECT_NE(driver.asked(2).front().find(
-                " run3:1000,a,86400:volatile:1700000160000250:1700000000000000 run3"),
+  EXPECT_NE(driver.asked(2).front().find(" run3:1000,86400:1700000160000250:1700000000000000 run3"),
             std::string::npos)
       << driver.asked(2).front();
 }
@@ -266,8 +264,7 @@ TEST(Repair, AFloorIsAboveEveryCounterThatWasSeen) {
     driver.reply(0, "TIME", time(1'700'000'000));
     const std::string wanted = floor ? ":1900000000000000:" : ":1800000000000000:";
     ASSERT_FALSE(driver.asked(2).empty());
-    EXPECT_NE(driver.asked(2).front().find("run3:1000,a,86400:volatile" + wanted),
-              std::string::npos)
+    EXPECT_NE(driver.asked(2).front().find("run3:1000,86400" + wanted), std::string::npos)
         << driver.asked(2).front();
   }
 }

@@ -45,7 +45,7 @@ std::string bytes_of(const std::vector<core::Send>& sends, std::int64_t wall_us 
   return bytes;
 }
 
-TEST(Batch, OfRenewals) {
+TEST(Dispatch, OfRenewals) {
   // The keys are the enrolment and each lock; common arguments come once, and the time that each
   // lock has left is in us. The link appends three words.
   Batch renewals;
@@ -69,7 +69,7 @@ TEST(Batch, OfRenewals) {
   EXPECT_NE(bytes.find(redis::renew_script.source), bytes.npos);
 }
 
-TEST(Batch, KeepsTheWordsOfTheFirst) {
+TEST(Dispatch, KeepsTheWordsOfTheFirst) {
   // The strings that a Send points to live until the engine's next input; the batch lives longer.
   for (const CommandKind kind : {CommandKind::acquire, CommandKind::release, CommandKind::renew}) {
     std::string key = "orders:42";
@@ -88,7 +88,7 @@ TEST(Batch, KeepsTheWordsOfTheFirst) {
   }
 }
 
-TEST(Batch, OfAcquisitionsAndReleases) {
+TEST(Dispatch, OfAcquisitionsAndReleases) {
   // The locks' keys are not KEYS, so that a user who may not touch one of them gets the others.
   EXPECT_EQ(bytes_of({sending(CommandKind::acquire, "orders:42", "t0ken"),
                       sending(CommandKind::acquire, "", "an0ther", 8)},
@@ -114,7 +114,7 @@ TEST(Batch, OfAcquisitionsAndReleases) {
   EXPECT_NE(bytes.find(redis::acquire_script.source), bytes.npos);
 }
 
-TEST(Batch, TakesCommandsThatAreOtherwiseAlike) {
+TEST(Dispatch, TakesCommandsThatAreOtherwiseAlike) {
   // A batch takes commands of one kind to the same nodes, with the same ttl, up to a maximum.
   for (const CommandKind kind : {CommandKind::renew, CommandKind::acquire, CommandKind::release}) {
     const core::Send one = sending(kind, "a", "t");
@@ -140,7 +140,7 @@ TEST(Batch, TakesCommandsThatAreOtherwiseAlike) {
   }
 }
 
-TEST(Batch, IsOfPlainLocksOutsideOfLines) {
+TEST(Dispatch, IsOfPlainLocksOutsideOfLines) {
   const std::vector<std::string> more = {"c"};
   for (const CommandKind kind : {CommandKind::renew, CommandKind::acquire, CommandKind::release}) {
     const core::Send one = sending(kind, "a", "t");

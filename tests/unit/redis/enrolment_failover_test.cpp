@@ -5,35 +5,32 @@ namespace quorumlock::test {
 namespace {
 
 using Driver = EnrolmentDriver;
-using Errand = redis::Enrolment::Errand;
 using Standing = redis::Enrolment::Standing;
 
 TEST(EnrolmentFailover, AFailedOverNodeWaitsForItsFormerServerToo) {
   // The server that the node replaces may go on granting for seven seconds after the promotion. The
   // candidate contains the wait, so that a client that knows another address waits as long.
   Driver driver;
-  driver.it.greeted(driver.now, {.run_id = "run2", .durable = false, .outlives_failover = 7s},
-                    {"run1:30000,a,86400:volatile", std::nullopt});
+  driver.it.greeted(driver.now, {.run_id = "run2", .outlives_failover = 7s},
+                    {"run1:30000,86400", std::nullopt});
   const std::string proposed = driver.proposes();
   EXPECT_NE(proposed.find(":37000"), std::string::npos) << proposed;
-  driver.hear(2, "run2:30000,a,86400:volatile:theirs");
+  driver.hear(2, "run2:30000,86400:theirs");
   EXPECT_EQ(driver.it.candidacy().until(), driver.now + 37s + 370ms + 2ms);
 }
 
 TEST(EnrolmentFailover, ANodeThatIsFailedOverIsCheckedWhileItVotes) {
   // Another replica may be attached later, or the setting changed.
   Driver driver;
-  const auto record = redis::RecordTexts{with_mark("run2:30000,a,86400:volatile", driver.members),
-                                         driver.members.text()};
-  driver.it.greeted(driver.now, {.run_id = "run2", .durable = false, .outlives_failover = 7s},
-                    record);
+  const auto record =
+      redis::RecordTexts{with_mark("run2:30000,86400", driver.members), driver.members.text()};
+  driver.it.greeted(driver.now, {.run_id = "run2", .outlives_failover = 7s}, record);
   ASSERT_EQ(driver.it.standing(), Standing::enrolled);
   ASSERT_NE(driver.it.deadline(), core::never);
   driver.now = driver.it.deadline();
   driver.it.advance(driver.now);
   EXPECT_TRUE(driver.it.take_check());
-  driver.it.look_at(driver.now, {.run_id = "run2", .durable = false, .outlives_failover = 7s});
-  EXPECT_EQ(driver.it.take_errand(), Errand::none);
+  driver.it.look_at(driver.now, {.run_id = "run2", .outlives_failover = 7s});
   EXPECT_NE(driver.it.deadline(), core::never);
 }
 

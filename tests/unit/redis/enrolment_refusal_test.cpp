@@ -10,9 +10,9 @@ using Standing = redis::Enrolment::Standing;
 TEST(EnrolmentRefusal, AnotherMaxTtlIsRefusedWithBoth) {
   // The record may be of this run or of another: one sentence names both values. The node is looked
   // at again, and enrolled as soon as the record fits.
-  for (const char* record : {"run2:60000,a,86400:volatile", "run1:60000,a,86400:durable"}) {
+  for (const char* record : {"run2:60000,86400", "run1:60000,86400"}) {
     Driver driver;
-    driver.greet(record, true);
+    driver.greet(record);
     EXPECT_EQ(driver.it.standing(), Standing::refused);
     EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
     EXPECT_EQ(
@@ -24,49 +24,25 @@ TEST(EnrolmentRefusal, AnotherMaxTtlIsRefusedWithBoth) {
     driver.now += look;
     driver.it.advance(driver.now);
     EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-    driver.hear_record("run2:30000,a,86400:durable");
+    driver.hear_record("run2:30000,86400");
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);
     EXPECT_EQ(driver.it.deadline(), core::never);
   }
 }
 
-TEST(EnrolmentRefusal, OtherTermsAreRefusedWithBoth) {
-  // The policy has to match only if this client names one.
-  struct Case {
-    redis::Enrolment::Config config;
-    std::string why;
-  };
-  for (const Case& one :
-       {Case{{.policy = Quarantine::trust_disk},
-             "is enrolled with quarantine \"always\", and ours is \"trust_disk\": it must be the "
-             "same for all clients; leave it out to follow the nodes, or change theirs with "
-             "quorumlock enroll"},
-        Case{{.fencing_memory = 1h},
-             "is enrolled with fencing_memory 86400 s, and ours is 3600 s: it must be the same for "
-             "all clients"}}) {
-    Driver driver(one.config);
-    driver.greet("run2:30000,a,86400:volatile");
-    EXPECT_EQ(driver.it.standing(), Standing::refused);
-    EXPECT_EQ(driver.it.vote(), Vote::terms_differ);
-    EXPECT_EQ(driver.it.why(), one.why);
-  }
-  Driver follows;
-  follows.greet("run2:30000,d,86400:volatile");
-  EXPECT_EQ(follows.it.standing(), Standing::enrolled);
-  EXPECT_EQ(follows.it.enrolled().policy, Quarantine::trust_disk);
+TEST(EnrolmentRefusal, AnotherFencingMemoryIsRefusedWithBoth) {
+  Driver driver({.fencing_memory = 1h});
+  driver.greet("run2:30000,86400");
+  EXPECT_EQ(driver.it.standing(), Standing::refused);
+  EXPECT_EQ(driver.it.vote(), Vote::terms_differ);
+  EXPECT_EQ(driver.it.why(),
+            "is enrolled with fencing_memory 86400 s, and ours is 3600 s: it must be the same for "
+            "all clients");
   Driver candidate({.fencing_memory = 1h});
   candidate.greet(std::nullopt);
   candidate.proposes();
-  candidate.hear(2, "run2:30000,a,86400:volatile:theirs");
+  candidate.hear(2, "run2:30000,86400:theirs");
   EXPECT_EQ(candidate.it.vote(), Vote::terms_differ);
-}
-
-TEST(EnrolmentRefusal, AChangeOfMaxTtlKeepsThePolicy) {
-  // The record's policy stays if this client names none.
-  Driver driver({.changes_terms = true});
-  driver.greet("run2:60000,d,86400:volatile");
-  const std::string said = driver.asks();
-  EXPECT_NE(said.find(" run2:30000,d,86400:volatile:"), said.npos) << said;
 }
 
 TEST(EnrolmentRefusal, ACandidateWithAnotherMaxTtlIsRefused) {
@@ -74,10 +50,10 @@ TEST(EnrolmentRefusal, ACandidateWithAnotherMaxTtlIsRefused) {
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:60000,a,86400:volatile:theirs");
+  driver.hear(2, "run2:60000,86400:theirs");
   EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
   EXPECT_EQ(driver.it.why(), "is being enrolled as " +
-                                 with_mark("run2:60000,a,86400:volatile:theirs", driver.members) +
+                                 with_mark("run2:60000,86400:theirs", driver.members) +
                                  " by a client with another "
                                  "max_ttl than "
                                  "our 30000 ms: it must be the same for all clients");
@@ -89,15 +65,14 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
   // values of max_ttl.
   for (const bool longer : {true, false}) {
     Driver driver({.changes_terms = true});
-    const std::string record =
-        longer ? "run2:60000,a,86400:volatile" : "run2:5000,a,86400:volatile";
+    const std::string record = longer ? "run2:60000,86400" : "run2:5000,86400";
     driver.greet(record);
     const std::string said = driver.asks();
     const std::string asked = "replace quorumlock:enrolment " + record + " ";
     ASSERT_TRUE(said.starts_with(asked)) << said;
     const std::string candidate = said.substr(asked.size());
     EXPECT_EQ(candidate.ends_with(":60000"), longer) << candidate;
-    EXPECT_TRUE(candidate.starts_with("run2:30000,a,86400:volatile:"));
+    EXPECT_TRUE(candidate.starts_with("run2:30000,86400:"));
     driver.hear(1);
     EXPECT_EQ(driver.it.why(), "is being enrolled anew, with other terms");
     driver.proposes();
@@ -105,8 +80,8 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
     EXPECT_EQ(driver.it.candidacy().until(),
               driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-    driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
-    EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile " + candidate);
+    driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+    EXPECT_EQ(driver.asks(), "enrol run2:30000,86400 " + candidate);
     driver.hear(1);
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   }
@@ -129,7 +104,7 @@ TEST(EnrolmentRefusal, TermsAreChangedOfTheOwnListAlone) {
                   "changed: quorumlock members")}) {
     Driver driver({.changes_terms = true});
     driver.members = carried;
-    driver.greet("run2:60000,a,86400:volatile");
+    driver.greet("run2:60000,86400");
     EXPECT_EQ(driver.asks(), "nothing");
     EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
     EXPECT_EQ(driver.it.why(), why);
@@ -139,11 +114,11 @@ TEST(EnrolmentRefusal, TermsAreChangedOfTheOwnListAlone) {
 TEST(EnrolmentRefusal, AnotherClientMayHaveChangedIt) {
   // The record has changed since it was read, so it is read again.
   Driver driver({.changes_terms = true});
-  driver.greet("run2:60000,a,86400:volatile");
+  driver.greet("run2:60000,86400");
   driver.asks();
   driver.hear(0);
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-  driver.hear_record("run2:30000,a,86400:volatile");
+  driver.hear_record("run2:30000,86400");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
@@ -153,9 +128,9 @@ TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
   Driver driver({.changes_terms = true});
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:5000,a,86400:volatile:theirs:90000");
+  driver.hear(2, "run2:5000,86400:theirs:90000");
   const std::string said = driver.asks();
-  const std::string asked = "replace quorumlock:candidate run2:5000,a,86400:volatile:theirs:90000 ";
+  const std::string asked = "replace quorumlock:candidate run2:5000,86400:theirs:90000 ";
   ASSERT_TRUE(said.starts_with(asked)) << said;
   const std::string candidate = said.substr(asked.size());
   EXPECT_TRUE(candidate.ends_with(":90000")) << candidate;
@@ -170,15 +145,14 @@ TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:30000,a,86400:volatile:theirs:60000");
+  driver.hear(2, "run2:30000,86400:theirs:60000");
   EXPECT_EQ(driver.it.candidacy().until(), driver.now + 60s + 602ms);
 }
 
 TEST(EnrolmentRefusal, TextThatIsNotACandidateIsRefused) {
   // The candidate has too few words or too many, or no number in a number's place.
   for (const char* text :
-       {"run2", "run2:30000,a,86400:volatile", "run2:x:volatile:n",
-        "run2:30000,a,86400:volatile:n:x", "run2:30000,a,86400:volatile:n:1:1"}) {
+       {"run2", "run2:30000,86400", "run2:x:n", "run2:30000,86400:n:x", "run2:30000,86400:n:1:1"}) {
     Driver driver;
     driver.greet(std::nullopt);
     driver.proposes();
@@ -202,7 +176,7 @@ TEST(EnrolmentRefusal, AnotherKindOfAnswerIsRefused) {
 void greet_promoted(Driver& driver, const std::string& record) {
   redis::RecordTexts texts;
   if (!record.empty()) texts = {with_mark(record, driver.members), driver.members.text()};
-  driver.it.greeted(driver.now, {"run2", false, true, "9abcdef0"}, texts);
+  driver.it.greeted(driver.now, {"run2", "9abcdef0"}, texts);
 }
 /// The node refuses this command, and the record is read again a second later.
 void refuses_and_has(Driver& driver, const std::string& record) {
@@ -217,7 +191,7 @@ void refuses_and_has(Driver& driver, const std::string& record) {
 TEST(EnrolmentRefusal, ARecordOlderThanThePromotionIsRemovedOnceTheNodeTakesWrites) {
   // The node has no replica yet, and may grant nothing without one.
   Driver driver;
-  const std::string record = "run2:30000,a,86400:volatile";
+  const std::string record = "run2:30000,86400";
   greet_promoted(driver, record);
   const std::string removes = "replace quorumlock:enrolment " + record;
   EXPECT_TRUE(driver.asks().starts_with(removes));
@@ -230,7 +204,7 @@ TEST(EnrolmentRefusal, ARecordOfAnotherPromotionIsRemovedOnceTheNodeHasBeenAsked
   Driver driver;
   greet_promoted(driver, "");
   EXPECT_TRUE(driver.asks().starts_with("candidate run2+9abcdef0 "));
-  const std::string record = "run2+12345678:30000,a,86400:volatile";
+  const std::string record = "run2+12345678:30000,86400";
   refuses_and_has(driver, record);
   EXPECT_TRUE(driver.it.take_check());
   EXPECT_TRUE(driver.asks().starts_with("candidate run2+9abcdef0 "));
@@ -249,7 +223,7 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   alone.founded = std::make_shared<redis::Membership>(own);
   alone.founds = true;
   driver.it.follow(driver.now, alone);
-  driver.greet("run1:30000,a,86400:durable", true);
+  driver.greet("run1:30000,86400");
   EXPECT_EQ(driver.asks(), "nothing") << "there is no candidate that others would wait for";
   EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
   EXPECT_EQ(driver.it.why(),
@@ -264,14 +238,14 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   driver.now += look;
   driver.it.advance(driver.now);
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-  driver.hear_record("run1:30000,a,86400:durable");
+  driver.hear_record("run1:30000,86400");
   EXPECT_TRUE(driver.asks().starts_with("candidate run2 "));
 }
 
 TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
   // Without a run id it is unknown whether the node has forgotten, even if it has a record.
   Driver driver;
-  driver.greet("run2:30000,a,86400:volatile", false, "");
+  driver.greet("run2:30000,86400", "");
   EXPECT_EQ(driver.it.vote(), Vote::unauthorized);
   EXPECT_EQ(driver.it.why(), "does not tell its run id and its role: let this user call INFO");
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
@@ -313,38 +287,12 @@ TEST(EnrolmentRefusal, ErrorsAreReportedAndTheNodeIsAskedAgain) {
   }
 }
 
-TEST(EnrolmentRefusal, TheRecordSaysThatANodeIsNoLongerDurable) {
-  // The AOF of the same run was switched off: the node is enrolled at once, but as volatile, so
-  // that its next restart is waited for. A node whose durability is not known keeps its record.
-  Driver driver;
-  driver.greet("run2:30000,a,86400:durable:1700:42", false);
-  EXPECT_EQ(driver.asks(),
-            "adopt run2:30000,a,86400:durable:1700:42 run2:30000,a,86400:volatile:1700:42");
-  driver.hear(1);
-  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.enrolled().floor, 1700U);
-
-  Driver unknown;
-  unknown.greet("run2:30000,a,86400:durable", std::nullopt);
-  EXPECT_EQ(unknown.asks(), "nothing");
-  EXPECT_EQ(unknown.it.standing(), Standing::enrolled);
-}
-
-TEST(EnrolmentRefusal, ItDoesNotBecomeDurableByItself) {
-  // A volatile node that has become durable in the same run may have lost something before: its
-  // record stays, and its next restart is waited for.
-  Driver driver;
-  driver.greet("run2:30000,a,86400:volatile", true);
-  EXPECT_EQ(driver.asks(), "nothing");
-  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,a,86400:volatile");
-}
-
-TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
+TEST(EnrolmentRefusalDoubt, TheRecordIsReadAgain) {
   // A vote script has found another record. The node does not vote until its record is read. If the
   // record still fits, the node is enrolled; if there is none, it waits.
   for (const bool forgotten : {false, true}) {
     Driver driver;
-    driver.greet("run2:30000,a,86400:volatile");
+    driver.greet("run2:30000,86400");
     driver.it.doubt();
     EXPECT_EQ(driver.it.standing(), Standing::unknown);
     EXPECT_EQ(driver.it.vote(), Vote::quarantined);
@@ -357,14 +305,14 @@ TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
       driver.hear(2, driver.proposes());
       EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
     } else {
-      driver.hear_record("run2:30000,a,86400:volatile:1700:42");
+      driver.hear_record("run2:30000,86400:1700:42");
       EXPECT_EQ(driver.it.standing(), Standing::enrolled);
       EXPECT_EQ(driver.it.enrolled().floor, 1700U);
     }
   }
 }
 
-TEST(EnrolmentDoubt, DoesNotApplyToANodeThatDoesNotVote) {
+TEST(EnrolmentRefusalDoubt, DoesNotApplyToANodeThatDoesNotVote) {
   // Late answers of earlier votes do not matter: the wait goes on, or the node stays unconnected.
   Driver driver;
   driver.it.doubt();

@@ -5,149 +5,58 @@ namespace quorumlock::test {
 namespace {
 
 using Driver = EnrolmentDriver;
-using Errand = redis::Enrolment::Errand;
 using Standing = redis::Enrolment::Standing;
 
 TEST(Enrolment, ThisRunsRecordEnrolsAtOnce) {
   // The record names this run: nothing is asked, and nothing waited for.
   Driver driver;
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
-  driver.greet("run2:30000,a,86400:volatile");
+  driver.greet("run2:30000,86400");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,a,86400:volatile");
+  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,86400");
   EXPECT_EQ(driver.it.enrolled().floor, 0U);
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
 }
 
-TEST(Enrolment, ADurableNodeIsAdoptedWhenItRestarts) {
-  // The node was durable in the earlier run and is now, so it remembers. The script changes the
-  // record only if it is still the one that was read.
-  Driver driver;
-  driver.greet("run1:30000,d,86400:durable", true);
-  driver.others_know_nothing();
-  EXPECT_EQ(driver.asks(), "adopt run1:30000,d,86400:durable run2:30000,d,86400:durable");
-  EXPECT_EQ(driver.it.standing(), Standing::unknown);
-  driver.hear(1);
-  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,d,86400:durable");
-}
-
-TEST(Enrolment, TheFloorIsKeptIfARecordIsAdopted) {
-  // The floor's date is kept too: a restart does not make the floor depend less on clocks.
-  Driver driver;
-  driver.greet("run1:30000,d,86400:durable:1700:42", true);
-  driver.others_know_nothing();
-  EXPECT_EQ(driver.asks(),
-            "adopt run1:30000,d,86400:durable:1700:42 run2:30000,d,86400:durable:1700:42");
-  driver.hear(1);
-  EXPECT_EQ(driver.it.enrolled().floor, 1700U);
-  EXPECT_EQ(driver.it.enrolled().since, 42);
-}
-
-TEST(Enrolment, AnotherClientMayBeFirst) {
-  // The record has changed in the meantime: it is read again and judged anew.
-  Driver driver;
-  driver.greet("run1:30000,d,86400:durable", true);
-  driver.others_know_nothing();
-  driver.asks();
-  driver.hear(0);
-  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-  driver.hear_record("run2:30000,d,86400:durable");
-  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-}
-
-TEST(Enrolment, UnlessTheRecordTrustsTheDiskADurableNodeWaitsToo) {
-  // A durable node waits whether the client names the same policy or none.
-  for (const auto policy : {std::optional<Quarantine>(), std::optional(Quarantine::always)}) {
-    Driver driver({.policy = policy});
-    driver.greet("run1:30000,a,86400:durable", true);
-    EXPECT_TRUE(driver.proposes().starts_with("run2:30000,a,86400:durable:"));
-    EXPECT_EQ(driver.it.why(), "has been restarted");
-  }
-}
-
-TEST(Enrolment, ANewNodeGetsThePolicyThatTheClientNames) {
-  // Otherwise a new node gets the other nodes' policy, the standing candidate's, or `always`.
-  const auto written = [](const redis::Enrolment::Config& config, std::optional<Quarantine> others,
-                          std::string_view candidate) {
-    Driver driver(config);
-    redis::Enrolment::Others its = all_agree(driver.members);
-    its.policy = others;
-    driver.it.follow(driver.now, its);
-    driver.greet(std::nullopt);
-    std::string stands = driver.proposes();
-    if (!candidate.empty()) stands = candidate;
-    driver.hear(2, stands);
-    driver.wait_to_repair(stands);
-    driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
-    if (driver.it.take_errand() == Errand::note)
-      driver.it.done(driver.now, redis::Enrolment::ErrandEnd::good);
-    const std::string said = driver.asks();
-    return said.substr(0, said.find(' ', 6));
-  };
-  const std::string trusts = "run2:30000,d,86400:volatile:theirs";
-  EXPECT_EQ(written({}, {}, ""), "enrol run2:30000,a,86400:volatile");
-  EXPECT_EQ(written({}, Quarantine::trust_disk, ""), "enrol run2:30000,d,86400:volatile");
-  EXPECT_EQ(written({}, {}, trusts), "enrol run2:30000,d,86400:volatile");
-  EXPECT_EQ(written({}, Quarantine::always, trusts), "enrol run2:30000,a,86400:volatile");
-  EXPECT_EQ(written({.policy = Quarantine::always}, {}, trusts),
-            "enrol run2:30000,a,86400:volatile");
-  EXPECT_EQ(written({.policy = Quarantine::trust_disk, .node = "n1"}, {}, ""),
-            "enrol run2:30000,d,86400:volatile");
-}
-
-TEST(Enrolment, UnsafeNeverWaitsForNothing) {
-  // A node that has forgotten everything is enrolled in one round trip, and an unreadable record is
-  // replaced.
-  for (const char* record : {"", "run1:30000,a,86400:volatile", "what"}) {
-    Driver driver({.policy = Quarantine::unsafe_never});
-    const std::string text = record;
-    driver.greet(text.empty() ? std::nullopt : std::optional(text));
-    EXPECT_EQ(driver.asks(),
-              "adopt " + (text.empty() ? "''" : text) + " run2:30000,a,86400:volatile");
-    driver.hear(1);
-    EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  }
-}
-
 TEST(Enrolment, ANodeThatMayHaveForgottenWaits) {
-  // Each of these nodes may have forgotten locks, and each reports why it waits.
+  // Each of these nodes may have forgotten locks, and each reports why it waits. A record of an
+  // earlier build is no record.
   struct Case {
     std::optional<std::string> record;
-    std::optional<bool> durable;
     std::string why;
-    std::string proposes;
   };
   const std::vector<Case> cases{
-      {std::nullopt, true, "has no enrolment: it is new, or has forgotten everything",
-       "run2:30000,a,86400:durable:"},
-      {"what", true, "has an enrolment that cannot be read", "run2:30000,a,86400:durable:"},
-      {"run1:30000,a,86400:volatile", true,
-       "has been restarted, and does not write every change to its disk",
-       "run2:30000,a,86400:durable:"},
-      {"run1:30000,a,86400:volatile", false,
-       "has been restarted, and does not write every change to its disk",
-       "run2:30000,a,86400:volatile:"},
-      {"run1:30000,d,86400:durable", false,
-       "has been restarted, and is not known to write every change to its disk any more",
-       "run2:30000,a,86400:volatile:"},
-      {"run1:30000,d,86400:durable", std::nullopt,
-       "has been restarted, and is not known to write every change to its disk any more",
-       "run2:30000,a,86400:volatile:"},
+      {std::nullopt, "has no enrolment: it is new, or has forgotten everything"},
+      {"what", "has an enrolment that cannot be read"},
+      {"run1:30000,a,86400@#0000000000000001.0s.0000000000000002:durable",
+       "has an enrolment that cannot be read"},
+      {"run1:30000,86400", "has been restarted"},
   };
   for (const Case& one : cases) {
     Driver driver;
-    driver.greet(one.record, one.durable);
+    driver.greet(one.record);
     const std::string candidate = driver.proposes();
-    EXPECT_TRUE(candidate.starts_with(one.proposes)) << candidate;
-    EXPECT_EQ(candidate.size(), one.proposes.size() + 16) << candidate;
+    EXPECT_TRUE(candidate.starts_with("run2:30000,86400:")) << candidate;
+    EXPECT_EQ(candidate.size(), std::string("run2:30000,86400:").size() + 16) << candidate;
     EXPECT_EQ(driver.it.why(), one.why);
     EXPECT_EQ(driver.it.standing(), Standing::unknown);
     driver.hear(2, candidate);
     EXPECT_EQ(driver.it.standing(), Standing::waiting);
     EXPECT_EQ(driver.it.vote(), Vote::quarantined);
   }
+}
+
+TEST(Enrolment, ARecordOfThisRunThatCannotBeReadIsRemoved) {
+  // Other clients might believe it. This one is of an earlier build.
+  const std::string old = "run2:30000,a,86400@#0000000000000001.0s.0000000000000002:volatile";
+  Driver driver;
+  driver.greet(old);
+  EXPECT_TRUE(driver.asks().starts_with("replace quorumlock:enrolment " + without_marks(old)));
+  driver.hear(1);
+  driver.hear(2, driver.proposes());
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
 }
 
 TEST(Enrolment, TheWaitCountsFromItsOwnReply) {
@@ -177,7 +86,7 @@ TEST(Enrolment, TheMarginIsTheConfiguredOne) {
   Driver driver({.max_ttl = 60s, .drift_factor = 0.05});
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
-  EXPECT_TRUE(candidate.starts_with("run2:60000,a,86400:volatile:"));
+  EXPECT_TRUE(candidate.starts_with("run2:60000,86400:"));
   driver.hear(2, candidate);
   EXPECT_EQ(driver.it.candidacy().until(), driver.now + 63s + 2ms);
 }
@@ -193,27 +102,27 @@ TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
   EXPECT_FALSE(driver.it.take_repair()) << "once";
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
-  driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
-  EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile " + candidate);
+  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  EXPECT_EQ(driver.asks(), "enrol run2:30000,86400 " + candidate);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,a,86400:volatile");
+  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,86400");
 }
 
 TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
   // The record has the floor, for all clients, and the time since when it stands.
   Driver driver;
-  driver.greet(std::nullopt, true);
+  driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.done(driver.now, redis::Enrolment::Repaired{1700, 42, driver.members});
-  EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:durable:1700:42 " + candidate);
+  driver.it.done(redis::Enrolment::Repaired{1700, 42, driver.members});
+  EXPECT_EQ(driver.asks(), "enrol run2:30000,86400:1700:42 " + candidate);
   driver.hear(1);
   EXPECT_EQ(driver.it.enrolled().floor, 1700U);
   EXPECT_EQ(driver.it.enrolled().since, 42);
-  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,a,86400:durable:1700:42");
+  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,86400:1700:42");
 }
 
 TEST(Enrolment, ACandidateOfAnotherClientIsAdopted) {
@@ -222,10 +131,10 @@ TEST(Enrolment, ACandidateOfAnotherClientIsAdopted) {
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:30000,a,86400:volatile:theirs");
-  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair("run2:30000,a,86400:volatile:theirs"));
-  driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
-  EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile run2:30000,a,86400:volatile:theirs");
+  driver.hear(2, "run2:30000,86400:theirs");
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair("run2:30000,86400:theirs"));
+  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  EXPECT_EQ(driver.asks(), "enrol run2:30000,86400 run2:30000,86400:theirs");
 }
 
 TEST(Enrolment, AnotherClientMayFinishFirst) {
@@ -236,7 +145,7 @@ TEST(Enrolment, AnotherClientMayFinishFirst) {
   driver.now = driver.it.deadline();
   driver.it.advance(driver.now);
   driver.asks();
-  driver.hear(1, "run2:30000,a,86400:volatile:1700:42");
+  driver.hear(1, "run2:30000,86400:1700:42");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   EXPECT_EQ(driver.it.enrolled().floor, 1700U);
 }
@@ -268,7 +177,7 @@ TEST(Enrolment, TheWaitGoesOnOverAReconnect) {
     driver.now += 20s;
     driver.reconnect();
     driver.proposes();
-    driver.hear(2, same ? candidate : "run2:30000,a,86400:volatile:other");
+    driver.hear(2, same ? candidate : "run2:30000,86400:other");
     EXPECT_EQ(driver.it.candidacy().until(), same ? until : driver.now + quarantine);
   }
 }
@@ -325,7 +234,7 @@ TEST(Enrolment, AClientThatFailsToRepairYields) {
   const std::string mark = claim.substr(24, 16);
   driver.hear_ok();
   driver.it.take_repair();
-  driver.it.done(driver.now, redis::Enrolment::RepairFailed());
+  driver.it.done(redis::Enrolment::RepairFailed());
   EXPECT_EQ(driver.asks(), "release " + mark);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   driver.hear(1);
@@ -345,7 +254,7 @@ TEST(Enrolment, ACandidateThatIsGoneEnrolsNoNode) {
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
+  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
   driver.asks();
   driver.hear(0);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
@@ -362,9 +271,9 @@ TEST(Enrolment, ALostConnectionEndsTheRepair) {
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
   driver.it.disconnected();
-  driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
+  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
   EXPECT_EQ(driver.asks(), "nothing");
-  driver.it.done(driver.now, redis::Enrolment::RepairFailed());
+  driver.it.done(redis::Enrolment::RepairFailed());
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
   EXPECT_EQ(driver.it.deadline(), core::never);
@@ -384,6 +293,39 @@ TEST(Enrolment, ARepairThatNobodyTookIsForgotten) {
   driver.hear_ok();
   driver.it.disconnected();
   EXPECT_FALSE(driver.it.take_repair());
+}
+
+TEST(Enrolment, ACandidateSaysWhetherTheClusterWasEnrolled) {
+  // A client that has seen an enrolment marks its own or another's candidate; the wait goes on.
+  Driver driver;
+  redis::Enrolment::Others others = all_agree(driver.members);
+  others.ever = true;
+  driver.it.follow(driver.now, others);
+  driver.greet(std::nullopt);
+  EXPECT_TRUE(driver.proposes().ends_with(":known"));
+  EXPECT_TRUE(driver.it.was_enrolled());
+
+  Driver other;
+  other.greet(std::nullopt);
+  const std::string candidate = other.proposes();
+  EXPECT_FALSE(candidate.ends_with(":known"));
+  other.hear(2, candidate);
+  EXPECT_FALSE(other.it.was_enrolled());
+  const core::Time until = other.it.candidacy().until();
+  other.now += look;
+  other.it.advance(other.now);
+  other.proposes();
+  other.hear(2, candidate + ":known");
+  EXPECT_TRUE(other.it.was_enrolled());
+  EXPECT_EQ(other.it.candidacy().until(), until);
+}
+
+TEST(Enrolment, ACandidateDoesNotLiveForEver) {
+  // A candidate expires after twice the wait plus a minute since the last look.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  EXPECT_EQ(driver.life, "120000");
 }
 
 }  // namespace

@@ -22,16 +22,16 @@ TEST(Info, ModeHasAnotherNameOnValkey) {
 }
 
 TEST(Info, KnowsWhichVersionsAreTooOld) {
-  // Redis 6.2 and Valkey 7.2 are the oldest versions; a version that cannot be parsed is not
+  // Redis 7.0 and Valkey 7.2 are the oldest versions; a version that cannot be parsed is not
   // refused.
-  for (const char* old : {"2.8.4", "5.0.14", "6.0.16", "6.1.99", "valkey 7.0.1", "valkey 6.9.0"}) {
+  for (const char* old : {"2.8.4", "5.0.14", "6.0.16", "6.2.99", "valkey 7.1.9", "valkey 6.9.0"}) {
     EXPECT_TRUE(is_too_old(old)) << old;
   }
   for (const char* fine :
-       {"6.2.0", "7.0.15", "10.0.0", "valkey 7.2.4", "valkey 8.0.1", "", "new"}) {
+       {"7.0.0", "7.0.15", "10.0.0", "valkey 7.2.4", "valkey 8.0.1", "", "new"}) {
     EXPECT_FALSE(is_too_old(fine)) << fine;
   }
-  EXPECT_EQ(too_old("6.0.16").substr(0, 16), "is Redis 6.0.16,");
+  EXPECT_EQ(too_old("6.2.14").substr(0, 16), "is Redis 6.2.14,");
 }
 
 }  // namespace

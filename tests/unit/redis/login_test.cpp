@@ -20,7 +20,7 @@ bool has(const char* memory, std::size_t size, std::string_view text) {
   return std::string_view(memory, size).find(text) != std::string_view::npos;
 }
 
-TEST(Secret, IsOverwrittenWhenItGoes) {
+TEST(LoginSecret, IsOverwrittenWhenItGoes) {
   // A short text is inside the object itself, whose memory belongs to the test, so no freed memory
   // is read. Copies and moves leave nothing behind either.
   alignas(Secret) char memory[3][sizeof(Secret)] = {};
@@ -55,7 +55,7 @@ TEST(Login, ABufferIsOverwrittenAsAWhole) {
 /// The answer to the PING that follows a login.
 const std::string mark = "$16\r\nquorumlock:login\r\n";
 
-TEST(LinkLogin, ThePasswordIsOverwrittenOnceItIsWritten) {
+TEST(LoginOnLink, ThePasswordIsOverwrittenOnceItIsWritten) {
   // The link's output still has its memory after all bytes are written: the password is not in it.
   LinkDriver driver({.host = "n1", .login = {"locker", "hunter2"}});
   driver.start();
@@ -66,7 +66,7 @@ TEST(LinkLogin, ThePasswordIsOverwrittenOnceItIsWritten) {
   EXPECT_FALSE(has(output.data(), output.size(), "hunter2"));
 }
 
-TEST(LinkLogin, LogsInAgainOnTheConnectionThatIsThere) {
+TEST(LoginOnLink, LogsInAgainOnTheConnectionThatIsThere) {
   // A new password is sent in order with other commands, whose answers are unaffected.
   LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
   driver.come_up();
@@ -82,7 +82,7 @@ TEST(LinkLogin, LogsInAgainOnTheConnectionThatIsThere) {
   EXPECT_EQ(driver.written()[0], "AUTH locker hunter2");
 }
 
-TEST(LinkLogin, ARefusedPasswordLosesNothingAndIsNotTriedAgain) {
+TEST(LoginOnLink, ARefusedPasswordLosesNothingAndIsNotTriedAgain) {
   // The connection goes on under its old login; one sentence says so, without the password, even if
   // the node repeats it.
   LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
@@ -100,7 +100,7 @@ TEST(LinkLogin, ARefusedPasswordLosesNothingAndIsNotTriedAgain) {
   EXPECT_NE(driver.notes().back().find("'locker' '***'"), std::string::npos);
 }
 
-TEST(LinkLogin, WaitsForTheGreetingAndForTheRecord) {
+TEST(LoginOnLink, WaitsForTheGreetingAndForTheRecord) {
   // While the greeting goes on, and while commands wait for the record, a new password waits, too.
   LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
   driver.start();
@@ -115,11 +115,11 @@ TEST(LinkLogin, WaitsForTheGreetingAndForTheRecord) {
   driver.send(1);
   driver.link.log_in(driver.now, {"locker", "newer"});
   EXPECT_TRUE(driver.written().empty());
-  driver.feed(LinkDriver::both("run1:30000,a,86400:volatile"));
+  driver.feed(LinkDriver::both("run1:30000,86400"));
   EXPECT_EQ(driver.written(), (Strings{"PING 1", "AUTH locker newer", "PING quorumlock:login"}));
 }
 
-TEST(LinkLogin, ARefusalThatTheServerDropsShiftsNoAnswer) {
+TEST(LoginOnLink, ARefusalThatTheServerDropsShiftsNoAnswer) {
   // Redis 8 sends nothing for an AUTH that it refuses if it read another command with it. The
   // answers to the commands after it belong to these.
   LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
@@ -137,7 +137,7 @@ TEST(LinkLogin, ARefusalThatTheServerDropsShiftsNoAnswer) {
   EXPECT_NE(driver.notes().back().find("refused to log us in again"), std::string::npos);
 }
 
-TEST(LinkLogin, WithoutTheRightToPingTheOrderOfAnswersIsStillKnown) {
+TEST(LoginOnLink, WithoutTheRightToPingTheOrderOfAnswersIsStillKnown) {
   // A login that was accepted is answered OK, and the error after it is the mark's. If a refused
   // one was dropped, that error looks like its answer, and the next answer is not a mark: the link
   // starts anew.
@@ -160,7 +160,7 @@ TEST(LinkLogin, WithoutTheRightToPingTheOrderOfAnswersIsStillKnown) {
   }
 }
 
-TEST(LinkLogin, WithoutAnythingToLogInWithTheVoteIsUnauthorized) {
+TEST(LoginOnLink, WithoutAnythingToLogInWithTheVoteIsUnauthorized) {
   // The driver found no password: the node is down for that reason, and tried again later.
   LinkDriver driver;
   driver.start();

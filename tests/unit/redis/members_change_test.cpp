@@ -29,7 +29,7 @@ class AskedNodes {
 
   void carries(const std::string& name, const Membership& as) {
     const Membership its = as.for_node(name);
-    texts_[name] = {"run:1000,a,86400@#" + its.mark().to_string() + ":volatile", its.text()};
+    texts_[name] = {"run:1000,86400@#" + its.mark().to_string() + "", its.text()};
   }
   void forgets(const std::string& name) { texts_[name] = {}; }
   void leaves(const std::string& name) { away_.push_back(name); }
@@ -226,7 +226,7 @@ TEST(MembersChange, AServerThatIsReachedByTwoAddressesCountsOnce) {
     node.in_next = node.name != "alias";
     if (node.name != "a" && node.name != "alias") continue;
     const Membership its = as.for_node("a");
-    node.carries("run", "run:1000,a,86400@#" + its.mark().to_string() + ":volatile", its.text());
+    node.carries("run", "run:1000,86400@#" + its.mark().to_string() + "", its.text());
   }
   const MembersChange change(std::move(nodes));
   EXPECT_EQ(change.stage(), MembersChange::Stage::committed);
@@ -347,7 +347,7 @@ TEST(MembersChange, WithoutAnyRecordNothingCanBeDone) {
 TEST(MembersChange, ARecordOfAnotherRunDoesNotCount) {
   MembersChange::Node node;
   const Membership its{1, 0, MembersPhase::settled, "a", {}, {"a"}};
-  const std::string record = "run:1000,a,86400@#" + its.mark().to_string() + ":volatile";
+  const std::string record = "run:1000,86400@#" + its.mark().to_string() + "";
   node.carries("run", record, its.text());
   EXPECT_TRUE(node.membership);
   node.carries("run2", record, its.text());

@@ -77,12 +77,10 @@ TEST(Vote, AVoteScriptRepliesWithVerdictCounterAndClock) {
 }
 
 TEST(Vote, AnOrderedAcquisitionReportsItsPlace) {
-  // A refusal reports when it may change and the greatest ticket; a grant reports the next waiter.
+  // A refusal reports the greatest ticket; a grant reports the next waiter.
   const core::Answer refused = answer_to(CommandKind::acquire, {0, 41, 1700, 250, 99});
   EXPECT_EQ(refused.vote, Vote::held);
-  EXPECT_EQ(refused.due, std::chrono::milliseconds(250));
   EXPECT_EQ(refused.greatest_ticket, 99U);
-  EXPECT_LE(answer_to(CommandKind::acquire, {0, 41, 1700, -2, 0}).due, core::Duration::zero());
   const core::Answer granted = answer_to(CommandKind::acquire, {1, 41, 1700, 8});
   EXPECT_EQ(granted.vote, Vote::granted);
   EXPECT_EQ(granted.next_waiter, 8U);
@@ -176,7 +174,6 @@ TEST(Vote, EachErrorHasItsVote) {
       {"MOVED 3999 127.0.0.1:6381", Vote::not_standalone},
       {"CROSSSLOT Keys in request don't hash to the same slot", Vote::not_standalone},
       {"WRONGTYPE Operation against a key holding the wrong kind of value", Vote::held},
-      {"ERR Key should be of string type if conditions are specified", Vote::held},
       {"ERR unknown command 'SET'", Vote::failed},
       {"ERR max number of clients reached", Vote::failed},
       {"EXECABORT Transaction discarded because of previous errors.", Vote::failed},
@@ -191,21 +188,20 @@ TEST(Vote, EachErrorHasItsVote) {
 }
 
 TEST(Vote, AnErrorInsideAScriptHasItsVoteToo) {
-  // Redis 6 wraps the error of a call inside a script in words of its own.
-  constexpr std::string_view around = "ERR Error running script (call to f_0123): @user_script:3: ";
+  // The server adds where in the script it was. A missing right has no code there.
   const auto inside = [&](std::string_view text) {
-    return vote_of_error(std::string(around) + std::string(text));
+    return vote_of_error(std::string(text) + " script: 0123, on @user_script:3.");
   };
-  EXPECT_EQ(inside("-READONLY You can't write against a read only replica."), Vote::read_only);
-  EXPECT_EQ(inside("-OOM command not allowed when used memory > 'maxmemory'."),
-            Vote::out_of_memory);
+  EXPECT_EQ(inside("READONLY You can't write against a read only replica."), Vote::read_only);
+  EXPECT_EQ(inside("OOM command not allowed when used memory > 'maxmemory'."), Vote::out_of_memory);
   EXPECT_EQ(inside("WRONGTYPE Operation against a key holding the wrong kind of value"),
             Vote::held);
-  EXPECT_EQ(inside("The user executing the script can't access at least one of the keys"),
+  EXPECT_EQ(inside("ERR The user executing the script can't access at least one of the keys "
+                   "mentioned in the command arguments"),
             Vote::unauthorized);
-  EXPECT_EQ(inside("The user executing the script has no permissions to run this command"),
+  EXPECT_EQ(inside("ERR ACL failure in script: User u has no permissions to run the 'x' command"),
             Vote::unauthorized);
-  EXPECT_EQ(inside("something else"), Vote::failed);
+  EXPECT_EQ(inside("ERR something else"), Vote::failed);
 }
 
 TEST(Vote, AnotherKindOfValueIsNothingToRelease) {

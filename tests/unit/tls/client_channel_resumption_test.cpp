@@ -6,9 +6,9 @@
 namespace quorumlock::test {
 namespace {
 
-using TlsResumption = TlsChannel;
+using ClientChannelResumption = TlsChannel;
 
-TEST_F(TlsResumption, TheNextConnectionResumesTheSession) {
+TEST_F(ClientChannelResumption, TheNextConnectionResumesTheSession) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     SCOPED_TRACE(version);
     last_ = {};
@@ -24,7 +24,7 @@ TEST_F(TlsResumption, TheNextConnectionResumesTheSession) {
   }
 }
 
-TEST_F(TlsResumption, ASessionIsNotResumedIfTheCertificateHasExpired) {
+TEST_F(ClientChannelResumption, ASessionIsNotResumedIfTheCertificateHasExpired) {
   TlsServer peer = server_with({.ends = 1h});
   TlsServer::Connection connection(peer);
   connect(trusting());
@@ -36,7 +36,7 @@ TEST_F(TlsResumption, ASessionIsNotResumedIfTheCertificateHasExpired) {
   EXPECT_EQ(channel_->state(), State::failed);
 }
 
-TEST_F(TlsResumption, ASessionIsNotResumedIfOtherAuthoritiesAreTrusted) {
+TEST_F(ClientChannelResumption, ASessionIsNotResumedIfOtherAuthoritiesAreTrusted) {
   Certificates own;
   own.issue("server");
   TlsServer peer(own.path("server.pem"), own.path("server.key"));

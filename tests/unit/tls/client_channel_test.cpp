@@ -12,7 +12,9 @@
 namespace quorumlock::test {
 namespace {
 
-TEST_F(TlsChannel, CarriesTextBothWaysInEachVersionByteByByte) {
+using ClientChannelTest = TlsChannel;
+
+TEST_F(ClientChannelTest, CarriesTextBothWaysInEachVersionByteByByte) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{1} << 20}) {
       SCOPED_TRACE(std::to_string(version) + " in steps of " + std::to_string(step));
@@ -35,7 +37,7 @@ TEST_F(TlsChannel, CarriesTextBothWaysInEachVersionByteByByte) {
   }
 }
 
-TEST_F(TlsChannel, AnAbsoluteNameIsTheSameName) {
+TEST_F(ClientChannelTest, AnAbsoluteNameIsTheSameName) {
   // Certificates and the name that the server is asked for have no dot at the end.
   for (const TlsOptions& options :
        {trusting(), TlsOptions{.ca_file = certificates().ca(), .server_name = "localhost."}}) {
@@ -49,7 +51,7 @@ TEST_F(TlsChannel, AnAbsoluteNameIsTheSameName) {
   }
 }
 
-TEST_F(TlsChannel, CarriesAMegabyteBothWays) {
+TEST_F(ClientChannelTest, CarriesAMegabyteBothWays) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);
   connect(trusting());
@@ -63,7 +65,7 @@ TEST_F(TlsChannel, CarriesAMegabyteBothWays) {
   EXPECT_TRUE(said_ == text);
 }
 
-TEST_F(TlsChannel, NothingReadableIsSent) {
+TEST_F(ClientChannelTest, NothingReadableIsSent) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);
   connect(trusting());
@@ -72,18 +74,18 @@ TEST_F(TlsChannel, NothingReadableIsSent) {
   EXPECT_EQ(output().find("hunter2"), std::string::npos);
 }
 
-TEST_F(TlsChannel, RefusesAnExpiredCertificate) {
+TEST_F(ClientChannelTest, RefusesAnExpiredCertificate) {
   const std::string why = refusal(server_with({.begins = -48h, .ends = -24h}), trusting());
   EXPECT_TRUE(why.starts_with("presented a certificate that expired on 20")) << why;
   EXPECT_TRUE(why.ends_with(" UTC")) << why;
 }
 
-TEST_F(TlsChannel, RefusesACertificateThatIsNotYetValid) {
+TEST_F(ClientChannelTest, RefusesACertificateThatIsNotYetValid) {
   const std::string why = refusal(server_with({.begins = 24h}), trusting());
   EXPECT_TRUE(why.starts_with("presented a certificate that is not valid before 20")) << why;
 }
 
-TEST_F(TlsChannel, JudgesDatesByTheTimeThatItIsGiven) {
+TEST_F(ClientChannelTest, JudgesDatesByTheTimeThatItIsGiven) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);
   connect(trusting(), "localhost", 24h * 366);
@@ -92,26 +94,26 @@ TEST_F(TlsChannel, JudgesDatesByTheTimeThatItIsGiven) {
   EXPECT_TRUE(channel_->why().starts_with("presented a certificate that expired on "));
 }
 
-TEST_F(TlsChannel, RefusesACertificateForAnotherHost) {
+TEST_F(ClientChannelTest, RefusesACertificateForAnotherHost) {
   EXPECT_EQ(refusal(server_with({.hosts = "DNS:a.example,DNS:b.example"}), trusting(), "c.example"),
             "presented a certificate for a.example, b.example, and not for c.example: name the "
             "node as its certificate does, or set tls.server_name");
 }
 
-TEST_F(TlsChannel, RefusesACertificateForAnotherAddress) {
+TEST_F(ClientChannelTest, RefusesACertificateForAnotherAddress) {
   EXPECT_EQ(
       refusal(server_with({.hosts = "DNS:localhost,IP:127.0.0.1,IP:::1"}), trusting(), "127.0.0.2"),
       "presented a certificate for localhost, 127.0.0.1, ::1, and not for 127.0.0.2: name "
       "the node as its certificate does, or set tls.server_name");
 }
 
-TEST_F(TlsChannel, TheOwnersNameOfACertificateIsNotAHostName) {
+TEST_F(ClientChannelTest, TheOwnersNameOfACertificateIsNotAHostName) {
   const std::string why =
       refusal(server_with({.name = "localhost", .hosts = ""}), trusting(), "localhost");
   EXPECT_TRUE(why.starts_with("presented a certificate without a host name or IP address")) << why;
 }
 
-TEST_F(TlsChannel, AWildcardStandsForOneWholeLabel) {
+TEST_F(ClientChannelTest, AWildcardStandsForOneWholeLabel) {
   {
     TlsServer peer = server_with({.hosts = "DNS:*.lock.example"});
     TlsServer::Connection connection(peer);
@@ -128,7 +130,7 @@ TEST_F(TlsChannel, AWildcardStandsForOneWholeLabel) {
   }
 }
 
-TEST_F(TlsChannel, AStrangersNamesAreShortAndPrintable) {
+TEST_F(ClientChannelTest, AStrangersNamesAreShortAndPrintable) {
   std::string hosts = "DNS:\x1b[2J.example";
   for (int i = 0; i < 20; ++i) hosts += ",DNS:" + std::string(200, 'a');
   const std::string why = refusal(server_with({.hosts = hosts}), trusting());
@@ -136,7 +138,7 @@ TEST_F(TlsChannel, AStrangersNamesAreShortAndPrintable) {
   EXPECT_LT(why.size(), 1000U);
 }
 
-TEST_F(TlsChannel, AcceptsAnAddressAndAnotherServerName) {
+TEST_F(ClientChannelTest, AcceptsAnAddressAndAnotherServerName) {
   for (const auto& [host, name] :
        {std::pair("127.0.0.1", std::optional<std::string>()),
         std::pair("10.0.0.7", std::optional<std::string>("localhost")),
@@ -152,7 +154,7 @@ TEST_F(TlsChannel, AcceptsAnAddressAndAnotherServerName) {
   }
 }
 
-TEST_F(TlsChannel, RefusesAnUnknownAuthority) {
+TEST_F(ClientChannelTest, RefusesAnUnknownAuthority) {
   const local::Authority other("another authority");
   other.issue({}, certificates().path("other.pem"), certificates().path("other.key"));
   EXPECT_EQ(refusal(server("other"), trusting()),
@@ -164,13 +166,13 @@ TEST_F(TlsChannel, RefusesAnUnknownAuthority) {
                                "(CN=quorumlock local authority)"));
 }
 
-TEST_F(TlsChannel, RefusesACertificateThatIsNotMadeForServers) {
+TEST_F(ClientChannelTest, RefusesACertificateThatIsNotMadeForServers) {
   // A client of the same authority could otherwise answer in a node's place.
   EXPECT_EQ(refusal(server_with({.purposes = "clientAuth"}), trusting()),
             "presented a certificate that is not made for servers (extendedKeyUsage, keyUsage)");
 }
 
-TEST_F(TlsChannel, RefusesCertificatesOfABadAuthority) {
+TEST_F(ClientChannelTest, RefusesCertificatesOfABadAuthority) {
   const auto refusal_by = [&](const local::AuthoritySettings& settings) {
     const local::Authority bad(settings);
     bad.write(certificates().path("bad-ca.pem"));
@@ -186,7 +188,7 @@ TEST_F(TlsChannel, RefusesCertificatesOfABadAuthority) {
       << none;
 }
 
-TEST_F(TlsChannel, AcceptsAnyCertificateOnlyIfConfiguredSo) {
+TEST_F(ClientChannelTest, AcceptsAnyCertificateOnlyIfConfiguredSo) {
   TlsServer peer = server_with({.hosts = "DNS:a.example", .begins = -48h, .ends = -24h});
   TlsServer::Connection connection(peer);
   connect({.unsafe_skip_verify = true}, "b.example");
@@ -194,7 +196,7 @@ TEST_F(TlsChannel, AcceptsAnyCertificateOnlyIfConfiguredSo) {
   EXPECT_EQ(channel_->state(), State::open) << channel_->why();
 }
 
-TEST_F(TlsChannel, NamesAMissingClientCertificate) {
+TEST_F(ClientChannelTest, NamesAMissingClientCertificate) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsServer peer = server();
     peer.speak_only(version);
@@ -205,7 +207,7 @@ TEST_F(TlsChannel, NamesAMissingClientCertificate) {
   }
 }
 
-TEST_F(TlsChannel, PresentsAClientCertificate) {
+TEST_F(ClientChannelTest, PresentsAClientCertificate) {
   TlsServer peer = server();
   peer.want_certificate(certificates().ca());
   TlsServer::Connection connection(peer);
@@ -220,7 +222,7 @@ TEST_F(TlsChannel, PresentsAClientCertificate) {
   EXPECT_EQ(connection.heard, "PING\r\n") << channel_->why();
 }
 
-TEST_F(TlsChannel, NamesAClientCertificateThatTheServerDoesNotTrust) {
+TEST_F(ClientChannelTest, NamesAClientCertificateThatTheServerDoesNotTrust) {
   const local::Authority other("another authority");
   other.issue({}, certificates().path("stranger.pem"), certificates().path("stranger.key"));
   TlsOptions options = trusting();
@@ -232,7 +234,7 @@ TEST_F(TlsChannel, NamesAClientCertificateThatTheServerDoesNotTrust) {
             "does not know the authority that issued our certificate (tls.cert_file)");
 }
 
-TEST_F(TlsChannel, NamesAClientCertificateThatHasExpired) {
+TEST_F(ClientChannelTest, NamesAClientCertificateThatHasExpired) {
   certificates().issue("old", {.begins = -48h, .ends = -24h});
   TlsOptions options = trusting();
   options.cert_file = certificates().path("old.pem");
@@ -243,7 +245,7 @@ TEST_F(TlsChannel, NamesAClientCertificateThatHasExpired) {
             "says that our certificate (tls.cert_file) has expired");
 }
 
-TEST_F(TlsChannel, RefusesVersionsBelowTheLeast) {
+TEST_F(ClientChannelTest, RefusesVersionsBelowTheLeast) {
   TlsServer peer = server();
   peer.speak_only(TLS1_2_VERSION);
   TlsOptions options = trusting();
@@ -258,7 +260,7 @@ TEST_F(TlsChannel, RefusesVersionsBelowTheLeast) {
       << older;
 }
 
-TEST_F(TlsChannel, NamesAServerThatSpeaksPlainText) {
+TEST_F(ClientChannelTest, NamesAServerThatSpeaksPlainText) {
   connect(trusting());
   feed("-ERR unknown command\r\n");
   EXPECT_EQ(channel_->state(), State::failed);
@@ -266,7 +268,7 @@ TEST_F(TlsChannel, NamesAServerThatSpeaksPlainText) {
             "does not speak TLS on this port: name the node's TLS port, or write redis://");
 }
 
-TEST_F(TlsChannel, GarbageInTheHandshakeAndAfterItIsNamed) {
+TEST_F(ClientChannelTest, GarbageInTheHandshakeAndAfterItIsNamed) {
   connect(trusting());
   feed(std::string("\x16\x03\x03\x00\x05zzzzz", 10));
   EXPECT_EQ(channel_->state(), State::failed);
@@ -286,7 +288,7 @@ TEST_F(TlsChannel, GarbageInTheHandshakeAndAfterItIsNamed) {
   EXPECT_EQ(said_, "");
 }
 
-TEST_F(TlsChannel, HalfARecordGivesNoText) {
+TEST_F(ClientChannelTest, HalfARecordGivesNoText) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);
   connect(trusting());
@@ -300,7 +302,7 @@ TEST_F(TlsChannel, HalfARecordGivesNoText) {
   EXPECT_EQ(said_, "+PONG\r\n");
 }
 
-TEST_F(TlsChannel, AHandshakeWithoutEndIsRefused) {
+TEST_F(ClientChannelTest, AHandshakeWithoutEndIsRefused) {
   connect(trusting());
   // A handshake message of 16 MiB begins, one record after the other.
   const std::string body(16 * 1024 - 4, 'x');
@@ -311,7 +313,7 @@ TEST_F(TlsChannel, AHandshakeWithoutEndIsRefused) {
   EXPECT_EQ(channel_->state(), State::failed);
 }
 
-TEST_F(TlsChannel, RecordsWithoutEndThatHaveNoTextAreRefused) {
+TEST_F(ClientChannelTest, RecordsWithoutEndThatHaveNoTextAreRefused) {
   // A node could otherwise keep the client busy, and let it hold an answer to each change of keys
   // that it does not read.
   const auto change_keys = [](SSL* ssl) { return SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED); };
@@ -332,7 +334,7 @@ TEST_F(TlsChannel, RecordsWithoutEndThatHaveNoTextAreRefused) {
   }
 }
 
-TEST_F(TlsChannel, ChangesOfKeysAmongTextAreNotAFault) {
+TEST_F(ClientChannelTest, ChangesOfKeysAmongTextAreNotAFault) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);
   connect(trusting());
@@ -346,7 +348,7 @@ TEST_F(TlsChannel, ChangesOfKeysAmongTextAreNotAFault) {
   EXPECT_EQ(said_.size(), 20'000U);
 }
 
-TEST_F(TlsChannel, RenegotiationIsRefused) {
+TEST_F(ClientChannelTest, RenegotiationIsRefused) {
   TlsServer peer = server();
   peer.speak_only(TLS1_2_VERSION);
   TlsServer::Connection connection(peer);
@@ -360,7 +362,7 @@ TEST_F(TlsChannel, RenegotiationIsRefused) {
   EXPECT_EQ(channel_->why(), "asked to renegotiate the TLS connection, which is refused");
 }
 
-TEST_F(TlsChannel, BothEndsCanCloseProperly) {
+TEST_F(ClientChannelTest, BothEndsCanCloseProperly) {
   TlsServer peer = server();
   TlsServer::Connection first(peer);
   connect(trusting());

@@ -12,9 +12,9 @@
 namespace quorumlock::test {
 namespace {
 
-class TlsContext : public ::testing::Test {
+class ContextTest : public ::testing::Test {
  protected:
-  TlsContext() { certificates_.issue("client"); }
+  ContextTest() { certificates_.issue("client"); }
   static std::string error_of(const TlsOptions& options) {
     const auto context = tls::Context::load(options);
     return context ? "none" : context.error().what();
@@ -31,12 +31,12 @@ class TlsContext : public ::testing::Test {
   Certificates certificates_;
 };
 
-TEST_F(TlsContext, LoadsTheSystemsAuthoritiesAndItsOwnFiles) {
+TEST_F(ContextTest, LoadsTheSystemsAuthoritiesAndItsOwnFiles) {
   EXPECT_EQ(error_of({}), "none");
   EXPECT_EQ(error_of(client("client.pem", "client.key")), "none");
 }
 
-TEST_F(TlsContext, NamesAFileThatIsNotThere) {
+TEST_F(ContextTest, NamesAFileThatIsNotThere) {
   EXPECT_EQ(error_of({.ca_file = "/nowhere/ca.pem"}),
             "tls.ca_file is \"/nowhere/ca.pem\": it cannot be read: No such file or directory");
   EXPECT_EQ(error_of({.ca_dir = "/nowhere"}),
@@ -46,7 +46,7 @@ TEST_F(TlsContext, NamesAFileThatIsNotThere) {
             "tls.key_file is \"" + key + "\": it cannot be read: No such file or directory");
 }
 
-TEST_F(TlsContext, NamesAFileThatIsNotACertificate) {
+TEST_F(ContextTest, NamesAFileThatIsNotACertificate) {
   write("text", "not a certificate");
   EXPECT_EQ(
       error_of({.ca_file = certificates_.path("text")}),
@@ -56,7 +56,7 @@ TEST_F(TlsContext, NamesAFileThatIsNotACertificate) {
       "tls.cert_file is \"" + certificates_.path("text") + "\": it has no certificate in PEM form");
 }
 
-TEST_F(TlsContext, NamesAKeyThatIsAnotherCertificatesOrEncrypted) {
+TEST_F(ContextTest, NamesAKeyThatIsAnotherCertificatesOrEncrypted) {
   certificates_.issue("other");
   EXPECT_EQ(error_of(client("client.pem", "other.key")),
             "tls.key_file is \"" + certificates_.path("other.key") +
@@ -73,7 +73,7 @@ TEST_F(TlsContext, NamesAKeyThatIsAnotherCertificatesOrEncrypted) {
                 "\": it has no private key in PEM form that can be read without a passphrase");
 }
 
-TEST_F(TlsContext, NamesADirectoryInWhichOpensslWouldFindNothing) {
+TEST_F(ContextTest, NamesADirectoryInWhichOpensslWouldFindNothing) {
   const std::string dir = certificates_.path("authorities");
   std::filesystem::create_directory(dir);
   std::filesystem::copy(certificates_.ca(), dir + "/ca.pem");

@@ -28,7 +28,7 @@ bool trusts(tls::Contexts& contexts, const TlsOptions& options, TlsServer& serve
   return (*channel)->state() == tls::Channel::State::open;
 }
 
-TEST(TlsContexts, ReadFilesAgainOnceTheyHaveChanged) {
+TEST(Contexts, ReadFilesAgainOnceTheyHaveChanged) {
   Certificates certificates;
   certificates.issue("server");
   const local::Authority other("another authority");
@@ -45,7 +45,7 @@ TEST(TlsContexts, ReadFilesAgainOnceTheyHaveChanged) {
   EXPECT_TRUE(trusts(contexts, options, others));
 }
 
-TEST(TlsContexts, AFileThatIsGoneIsAnErrorUntilItIsBack) {
+TEST(Contexts, AFileThatIsGoneIsAnErrorUntilItIsBack) {
   Certificates certificates;
   tls::Contexts contexts;
   const TlsOptions options{.ca_file = certificates.ca()};
@@ -57,7 +57,7 @@ TEST(TlsContexts, AFileThatIsGoneIsAnErrorUntilItIsBack) {
   EXPECT_TRUE(contexts.check(options).has_value());
 }
 
-TEST(TlsContexts, KeepABoundedNumberOfOptions) {
+TEST(Contexts, KeepABoundedNumberOfOptions) {
   Certificates certificates;
   tls::Contexts contexts;
   for (int i = 0; i < 200; ++i) {

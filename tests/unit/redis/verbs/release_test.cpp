@@ -11,13 +11,6 @@ TEST(Release, OneLock) {
             formatted({"EVALSHA", redis::release_script.sha1, "1", "orders:42", "t0ken"}));
   EXPECT_EQ(encoded(command(CommandKind::release, true)),
             formatted({"EVAL", redis::release_script.source, "1", "orders:42", "t0ken"}));
-  // If nobody is ever woken, the server's own command does the same.
-  std::string bytes;
-  redis::append_command(bytes, release, {.deletion = redis::Deletion::delex});
-  EXPECT_EQ(bytes, formatted({"DELEX", "orders:42", "IFEQ", "t0ken"}));
-  bytes.clear();
-  redis::append_command(bytes, release, {.deletion = redis::Deletion::delifeq});
-  EXPECT_EQ(bytes, formatted({"DELIFEQ", "orders:42", "t0ken"}));
 }
 
 TEST(Release, ByToken) {

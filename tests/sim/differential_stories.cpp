@@ -1,0 +1,136 @@
+#include "sim/differential_table.hpp"
+
+namespace quorumlock::sim::table {
+
+std::vector<std::string_view> stories() {
+  return {
+      // What a leader announces.
+      "$announce me 7 3 after 60000 => 0",
+      "$yours ; $your_record ; $announce me 7 3 after 60000 => 0 ; $record => {you 6 9 before}",
+      "$hash ; $announce me 7 3 after 60000 => 0",
+      "$mine ; $announce me 7 3 after 60000 => 1 told ; $record => {me 7 3 after} ; "
+      "PTTL quorumlock:leader:lock => 60000",
+      "$mine ; $your_record ; $announce me 7 3 after 60000 => 1 told ; $record => {me 7 3 after}",
+      "$mine ; $my_record ; $announce me 7 4 after 60000 => 1 told ; $record => {me 7 4 after}",
+      "$mine ; $my_record ; $announce me 7 3 after 60000 => 1 ; $record => {me 7 3 before} ; "
+      "PTTL quorumlock:leader:lock => 60000",
+      "$mine ; $my_record ; $announce me 7 2 after 60000 => 1 ; $record => {me 7 3 before}",
+      "$withdraw => 0",
+      "$mine ; $your_record ; $withdraw => 0 ; $record => {you 6 9 before}",
+      "$mine ; $my_record ; $withdraw => 1 told ; $record => {nil nil nil nil}",
+      "$yours ; $my_record ; $withdraw => 1 told ; $record => {nil nil nil nil}",
+      "$leader => {}",
+      "$count ; $my_record ; $leader => {}",
+      "$hash ; $leader => {}",
+      "$mine ; $count ; $my_record ; $leader => {me 60000 3 7 before}",
+      "$mine ; $count ; $your_record ; $leader => {me 60000 0 41 ''}",
+      "$mine ; $count ; $leader => {me 60000 0 41 ''}",
+      "$mine ; $leader => {me 60000 0 0 ''}",
+      "SET lock me ; $my_record ; $leader => {me -1 3 7 before}",
+
+      // What is known of one lock, and of a semaphore of the same name.
+      "$inspect 1000 1024 => {now none '' -2 {} {} 0 {} {} ''}",
+      "$mine ; $count ; $inspect 1000 1024 => {now string me 60000 {} {} 0 {} {} 41}",
+      "$mine ; $inspect 1000 1024 => {now string me 60000 {} {} 0 {} {} ''}",
+      "SET lock $long ; $inspect 1000 1024 => {now string $cut -1 {} {} 0 {} {} ''}",
+      "$hash ; $inspect 1000 1024 => {now hash '' -1 {} {} 0 {} {} ''}",
+      "ZADD lock $far a $far b 1 dead ; PEXPIRE lock 60000 ; $inspect 1000 1024 => "
+      "{now zset '' 60000 {a 9000000000000 b 9000000000000} {} 0 {} {} ''}",
+      "ZADD lock $far a $far b 1 dead ; $inspect 2 1024 => "
+      "{now zset '' -1 {a 9000000000000} {} 0 {} {} ''}",
+      "ZADD quorumlock:queue:lock 5 w1 4 r2 ; ZADD quorumlock:waiting:lock $far w1 $far r2 ; "
+      "$inspect 1000 1024 => {now none '' -2 {} {r2 4 9000000000000 w1 5 9000000000000} 0 {} {} "
+      "''}",
+      "ZADD quorumlock:queue:lock 5 w1 6 w2 7 w3 ; ZADD quorumlock:waiting:lock 1 w1 $far w2 ; "
+      "$inspect 1000 1024 => {now none '' -2 {} {w2 6 9000000000000} 0 {} {} ''}",
+      "ZADD quorumlock:queue:lock 5 w1 6 w2 ; ZADD quorumlock:waiting:lock $far w1 $far w2 ; "
+      "$inspect 1 1024 => {now none '' -2 {} {w1 5 9000000000000} 0 {} {} ''}",
+      "$slots 3 ; $inspect 1000 3 => {now none '' -2 {} {} 3 {} {} ''}",
+      "$slots 3 ; $permit_of:1:lock a PX 60000 ; $permit_of:3:lock b PX 60000 ; $inspect 1000 3 => "
+      "{now none '' -2 {} {} 3 {1 a 60000 3 b 60000} {} ''}",
+      "$slots 2 ; $permit_of:2:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 2 {2 a -1} {} ''}",
+      "$slots 2 ; $permit_of:3:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 2 {} {} ''}",
+      "$slots 2 ; $permit_of:1:lock a ; HSET quorumlock:permit:2:lock field value ; "
+      "$inspect 1000 3 => {now none '' -2 {} {} 2 {1 a -1} {} ''}",
+      "$slots 4 ; $permit_of:1:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
+      "$slots -3 ; $permit_of:1:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
+      "$slots three ; $permit_of:1:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
+      "HSET quorumlock:semaphore:lock a b ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
+      "ZADD quorumlock:queue:quorumlock:semaphore:lock 5 w1 ; "
+      "ZADD quorumlock:waiting:quorumlock:semaphore:lock $far w1 ; "
+      "$inspect 1000 3 => {now none '' -2 {} {} 0 {} {w1 5 9000000000000} ''} ; "
+      "$slots 1 ; $permit_of:1:lock a ; $mine ; ZADD quorumlock:queue:lock 6 w2 ; "
+      "ZADD quorumlock:waiting:lock $far w2 ; $inspect 1000 3 => "
+      "{now string me 60000 {} {w2 6 9000000000000} 1 {1 a -1} {w1 5 9000000000000} ''}",
+
+      // The locks of a node.
+      "$list_locks => {0 now}",
+      "SET lock $labelled ; $list_locks => {0 now {lock string -1 '' 0 {$labelled} 0 ''}}",
+      "SET lock $labelled PX 60000 ; HSET quorumlock:leader:lock token $labelled ; "
+      "$list_locks => {0 now {lock string 60000 '' 0 {$labelled} 1 ''}}",
+      "SET lock $labelled ; HSET quorumlock:leader:lock token $digits ; "
+      "$list_locks => {0 now {lock string -1 '' 0 {$labelled} 0 ''}}",
+      "SET lock $labelled ; SET quorumlock:leader:lock $labelled ; "
+      "$list_locks => {0 now {lock string -1 '' 0 {$labelled} 0 ''}}",
+      "SET lock $labelled ; CALL locks / 0 other* 100 '' => {0 now}",
+      "SET cache $digits ; $list_locks => {0 now}",
+      "$count ; $list_locks => {0 now}",
+      "SET lock $digits ; $count ; $list_locks => {0 now {lock string -1 41 0 {$digits} 0 ''}}",
+      "SET lock $digits ; ZADD quorumlock:queue:lock 5 w1 ; ZADD quorumlock:waiting:lock $far w1 ; "
+      "$list_locks => {0 now {lock string -1 '' 1 {$digits} 0 w1}}",
+      "$count ; ZADD lock $far a ; $list_locks => {0 now {lock zset -1 41 0 {a 9000000000000} 0 "
+      "''}}",
+      "$count ; $hash ; $list_locks => {0 now}",
+      "$permit_of:2:lock $labelled ; $list_locks => {0 now}",
+      "$permit_of:2:lock $labelled ; ZADD quorumlock:queue:quorumlock:semaphore:lock 5 w1 ; "
+      "ZADD quorumlock:waiting:quorumlock:semaphore:lock $far w1 ; "
+      "SET quorumlock:fence:quorumlock:semaphore:lock 41 ; "
+      "CALL locks / 0 quorumlock:permit:*:* 100 quorumlock:semaphore: => "
+      "{0 now {quorumlock:permit:2:lock string -1 41 1 {$labelled} 0 w1}}",
+
+      // A reader's time that is too long is refused, and nothing is set.
+      "SET $enrolment E ; CALL acquire_shared x quorumlock:fence:x $enrolment / "
+      "a $ever 0 0 1000000 '' 1 600000 E 0 => error ; EXISTS x => 0",
+      "SET $enrolment E ; $get_all a $ever 0 0 1000000 '' 1 600000 r E 0 => error ; EXISTS x y => "
+      "0",
+
+      // The holder of the lock on the node raises the counter to a greater number. For any other
+      // token the lock is gone, and the counter stays.
+      "SET $enrolment E ; SET quorumlock:fence:x 5 ; SET x owner ; $raise other 7 1000000 E 0 => 3 "
+      "; "
+      "GET quorumlock:fence:x => 5 ; $raise owner 7 1000000 E 0 => 1 ; "
+      "$raise owner 7 1000000 E 0 => 0 ; GET quorumlock:fence:x => 7 ; DEL x ; "
+      "$raise owner 9 1000000 E 0 => 3",
+
+      // Two waiters of one process ask in one call. The second one's entry is spent: it had the
+      // lock here, gave it up without informing this node, and goes on waiting.
+      "ZADD quorumlock:queue:x 1 $r.2 ; ZADD quorumlock:waiting:x 9000000000000.5 $r.2 ; "
+      "CALL queue x x / 600000 $r.3 2 $r.2 1 ; ZSCORE quorumlock:queue:x $r.2 => 1",
+      "ZADD quorumlock:queue:x 1 $w.2 ; ZADD quorumlock:waiting:x 9000000000000.5 $w.2 ; "
+      "CALL queue x x / 600000 $w.3 2 $w.2 1 ; ZSCORE quorumlock:queue:x $w.2 => 1",
+
+      // Readers of several locks yield to a writer that came after them. The score of a lock that
+      // was set again ends in a half, and stays so. A writer becomes a reader.
+      "SET $enrolment E ; $get_all a 30000 0 0 1000000 '' 1 600000 r E 0 => 1 ; "
+      "$get_all b 30000 0 0 1000000 $r.3 1 600000 r E 0 => 1 ; "
+      "$get_all c 30000 0 0 1000000 '' 1 600000 w E 0 => 0 ; "
+      "$raise_all b $latest 1000000 E 0 => 1 ; $raise_all a $latest 1000000 E 0 => 0 ; "
+      "$raise_all c 9000000000000001 1000000 E 0 => 3 ; "
+      "$get_all c 30000 0 0 1000000 $w.4 2 600000 w E 0 => 0 ; $drop_all b '' $r.3 => 1 ; "
+      "$drop_all b '' $r.3 => 0 ; $get_all d 30000 0 0 1000000 $r.5 3 600000 r E 0 => 0 ; "
+      "$get_all d 30000 0 0 1000000 '' 3 600000 r E 0 => 0 ; $drop_all d $w.4 '' => 0 told ; "
+      "$get_all d 30000 0 0 1000000 $r.5 3 600000 r E 0 => 1 ; ZREM y d ; "
+      "$keep_all d 20000 0 1 1000000 r $latest E 0 => 2 ; "
+      "$keep_all d 40000 0 1 1000000 r $latest E 0 => 1 ; ZSCORE x d => $ms+40000 ; "
+      "ZSCORE y d => $ms+40000.5 ; $drop_all d $r.5 '' => 1 ; $drop_all a $r.3 '' => 1 ; "
+      "$get_all e 30000 0 0 1000000 '' 1 600000 w E 0 => 1 ; PEXPIRE y 90000 ; "
+      "$keep_all e 50000 0 1 1000000 r $latest E 0 => 1 ; "
+      "$get_all f 30000 0 0 1000000 '' 1 600000 r E 0 => 1 ; $drop_all e '' '' => 1 ; DEL y ; "
+      "ZADD y 1 f ; $keep_all f 50000 0 1 1000000 r $latest E 0 => 0 ; "
+      "$get_all g 30000 0 0 1000000 '' 1 600000 r E 0 => 0 ; DEL y ; HSET y field value ; "
+      "$keep_all f 50000 0 1 1000000 r $latest E 0 => 0 ; "
+      "$get_all g 30000 0 0 1000000 '' 1 600000 r E 0 => 0 ; $drop_all f '' '' => 0",
+  };
+}
+
+}  // namespace quorumlock::sim::table
