@@ -1,11 +1,6 @@
 #include <quorumlock/settings.hpp>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -25,36 +20,19 @@ using detail::refusal;
 
 constexpr std::size_t largest_file = 1024 * 1024;
 
-/// A file may be a pipe, such as a shell's <(command). Its writer gets this long for each part.
-constexpr std::chrono::milliseconds pipe_patience{5000};
-
 Result<std::string> read_file(const std::string& path) {
-  const auto failed = [](const std::string& why) {
-    return refusal("the file cannot be read: " + why);
-  };
-  const auto failed_with = [&](int error) {
-    return failed(std::generic_category().message(error));
-  };
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  // A pipe that nobody writes to must not block us.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return failed_with(errno);
-  const std::unique_ptr<std::FILE, Close> file(::fdopen(fd, "r"));
+  const auto failed = [](int error) {
+    return refusal("the file cannot be read: " + std::generic_category().message(error));
+  };
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "re"));
+  if (!file) return failed(errno);
   std::string text(largest_file + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    pollfd ready{fd, POLLIN, 0};
-    const int count = ::poll(&ready, 1, static_cast<int>(pipe_patience.count()));
-    if (count == 0) return failed("it is a pipe, and nothing was written to it for 5s");
-    const ssize_t bytes = count < 0 ? -1 : ::read(fd, text.data() + size, text.size() - size);
-    if (bytes < 0 && errno != EINTR && errno != EAGAIN) return failed_with(errno);
-    if (bytes == 0) break;
-    if (bytes > 0) size += static_cast<std::size_t>(bytes);
-  }
-  if (size > largest_file) return refusal("the file must not be larger than 1 MiB");
-  text.resize(size);
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) return failed(errno);
+  if (text.size() > largest_file) return refusal("the file must not be larger than 1 MiB");
   return text;
 }
 

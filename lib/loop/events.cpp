@@ -175,11 +175,13 @@ void Events::on(core::Time now, const Session::NodeChanged& changed) {
   const EventKind kind = kind_of(changed.state, changed.reason);
   std::string reason = kind == EventKind::node_up ? "it votes" : session_.trouble(now, node);
   if (reason.empty()) reason = describe(changed.reason);
-  const int failures = session_.link(node).attempts().failures();
-  if (changed.state == core::LinkState::down && failures > 1) {
-    reason += " (" + std::to_string(failures) + " attempts so far)";
+  const redis::Link& link = session_.link(node);
+  const bool down = changed.state == core::LinkState::down;
+  if (down && link.attempts().failures() > 1) {
+    reason += " (" + std::to_string(link.attempts().failures()) + " attempts so far)";
   }
-  add(now, node, {.kind = kind, .node = name_of(node), .reason = std::move(reason)});
+  add(now, node, {.kind = kind, .node = name_of(node), .reason = std::move(reason)},
+      down && link.ended_idle() ? EventLevel::info : level_of(kind));
 }
 
 void Events::on(core::Time now, const Session::News& news) {
@@ -231,8 +233,13 @@ void Events::add_lease(core::Time now, EventKind kind, const LeaseState& lease,
 }
 
 void Events::add(core::Time now, int node, Event event) {
+  const EventLevel level = level_of(event.kind);
+  add(now, node, std::move(event), level);
+}
+
+void Events::add(core::Time now, int node, Event event, EventLevel level) {
   using std::chrono::system_clock;
-  event.level = level_of(event.kind);
+  event.level = level;
   event.time = system_clock::time_point(std::chrono::microseconds(wall_.now_us()));
   if (limit_.admits(now, node, event)) ready_.push_back(std::move(event));
 }

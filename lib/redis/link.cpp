@@ -24,6 +24,7 @@ void Link::start(Time now) {
 
 void Link::open(Time now) {
   state_ = State::opening;
+  ended_idle_ = false;
   attempts_.begin(now);
   events_.push(Connect{});
 }
@@ -189,10 +190,15 @@ void Link::done(Time now, const Enrolment::Done& what) {
 
 void Link::on_closed(Time now, std::string_view why) {
   std::string sentence(why);
-  // A server's port for TLS ends a connection at the first byte of a command.
+  ended_idle_ = state_ == State::up && pipeline_.empty();
+  if (ended_idle_) sentence += ", which was idle";
+  // A server's port for TLS ends a connection at the first byte of a command, and some proxies do
+  // at a command that they do not know.
   if (state_ == State::greeting && greeting_.is_silent() && !endpoint().tls &&
       endpoint().path.empty()) {
-    sentence += " before its first answer: if this is its TLS port, write rediss://";
+    sentence +=
+        " before its first answer: if this is its TLS port, write rediss://; if it is a proxy, "
+        "name the server behind it";
   }
   fail(now, Vote::unreachable, std::move(sentence));
 }

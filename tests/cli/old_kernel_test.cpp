@@ -17,18 +17,22 @@ void PrintTo(const Machine& machine, std::ostream* out) {
   *out << machine.name;
 }
 
+/// The calls that came with Linux 4.3 or later. docs/installing.md promises Linux 4.2.
+constexpr const char* since_4_3 = "userfaultfd+";
+
+/// Hides /proc, in a mount namespace for the program.
+std::vector<std::string> without_proc() {
+  return {"unshare", "--mount", "--map-root-user",
+          "sh",      "-c",      "mount -t tmpfs none /proc && exec \"$0\" \"$@\""};
+}
+
 std::vector<Machine> machines() {
-  const std::string calls = "close_range,pidfd_open,pidfd_send_signal";
-  // The shell, not a filter of ours, hides /proc; the program then lives in another mount
-  // namespace.
-  const std::vector<std::string> hidden = {
-      "unshare", "--mount", "--map-root-user",
-      "sh",      "-c",      "mount -t tmpfs none /proc && exec \"$0\" \"$@\""};
-  std::vector<std::string> both = hidden;
-  both.insert(both.end(), {QUORUMLOCK_WITHOUT_CALLS, "ENOSYS", calls});
-  return {{"WithoutTheCalls", {QUORUMLOCK_WITHOUT_CALLS, "ENOSYS", calls}},
-          {"ForbiddenCalls", {QUORUMLOCK_WITHOUT_CALLS, "EPERM", calls}},
-          {"WithoutProc", hidden},
+  const std::string newer = "close_range,pidfd_open,pidfd_send_signal";
+  std::vector<std::string> both = without_proc();
+  both.insert(both.end(), {QUORUMLOCK_WITHOUT_CALLS, "ENOSYS", since_4_3});
+  return {{"Linux4_2", {QUORUMLOCK_WITHOUT_CALLS, "ENOSYS", since_4_3}},
+          {"ForbiddenCalls", {QUORUMLOCK_WITHOUT_CALLS, "EPERM", newer}},
+          {"WithoutProc", without_proc()},
           {"WithoutBoth", both}};
 }
 
@@ -62,11 +66,12 @@ TEST_P(OldKernel, NothingOutlivesARunThatIsKilled) {
 
 TEST_P(OldKernel, BackgroundProcessesAreAskedToEndFirst) {
   // What the command leaves behind gets SIGTERM, and half a second to end.
+  const std::string up = (directory.path() / "up").string();
   const std::string ended = (directory.path() / "ended").string();
   const Ended run = start_on({"run", "orders", "--", "sh", "-c",
-                              "(trap 'echo asked >" + ended +
-                                  "; exit' TERM; echo up; while :; do sleep 0.01; done) & "
-                                  "read line </dev/null; sleep 0.2; exit 4"})
+                              "(trap 'echo asked >" + ended + "; exit' TERM; echo up >" + up +
+                                  "; while :; do sleep 0.01; done) & until test -e " + up +
+                                  "; do sleep 0.01; done; exit 4"})
                         .finish();
   EXPECT_EQ(run.code, 4) << run.err;
   EXPECT_TRUE(std::filesystem::exists(ended));
@@ -77,23 +82,25 @@ INSTANTIATE_TEST_SUITE_P(Machines, OldKernel, testing::ValuesIn(machines()),
                          [](const auto& one) { return one.param.name; });
 
 TEST(OldKernelCluster, IsStartedAndStopped) {
-  // The processes are known by their numbers, which are looked at before each use. (Without /proc
-  // the program could not know whose process a number is.)
+  // The processes are known by their numbers, which are looked at before each use.
   const TemporaryDirectory directory;
   const std::string dir = (directory.path() / "cluster").string();
-  const auto cluster = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(),
-                     {QUORUMLOCK_WITHOUT_CALLS, "ENOSYS",
-                      "close_range,pidfd_open,pidfd_send_signal", QUORUMLOCK_PROGRAM, "cluster"});
-    arguments.insert(arguments.end(), {"--dir", dir});
-    return Program(arguments).finish();
+  const auto cluster = [&](std::vector<std::string> words, std::vector<std::string> arguments) {
+    words.insert(words.end(), {QUORUMLOCK_PROGRAM, "cluster"});
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    words.insert(words.end(), {"--dir", dir});
+    return Program(words).finish();
   };
+  const std::vector<std::string> old = {QUORUMLOCK_WITHOUT_CALLS, "ENOSYS", since_4_3};
   Ended started;
   for (int attempt = 0; attempt < 5 && started.code != 0; ++attempt) {  // the port may be taken
-    started = cluster({"start", "--size", "1", "--port", std::to_string(local::free_port())});
+    started = cluster(old, {"start", "--size", "1", "--port", std::to_string(local::free_port())});
   }
   ASSERT_EQ(started.code, 0) << started.err;
-  const Ended stopped = cluster({"stop"});
+  const Ended blind = cluster(without_proc(), {"stop"});
+  EXPECT_EQ(blind.code, 1);
+  EXPECT_THAT(blind.err, HasSubstr("because /proc is not mounted"));
+  const Ended stopped = cluster(old, {"stop"});
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_THAT(stopped.out, HasSubstr("1 "));
 }

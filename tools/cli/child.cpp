@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "failure.hpp"
@@ -20,7 +21,7 @@ constexpr int came_too_late = -1;
 
 /// systemd's socket activation (sd_listen_fds(3)): the variable names the process that is to take
 /// the sockets, and only that process does.
-const std::string listen_pid_is = "LISTEN_PID=";
+constexpr std::string_view listen_pid_is = "LISTEN_PID=";
 constexpr std::size_t room_for_pid = 16;
 
 struct Pipe {
@@ -102,8 +103,9 @@ Child::Child(const Program& program, const Signals& signals) {
   const std::vector<char*> shell_words = pointers(for_shell);
   std::vector<std::string> variables = program.environment;
   char* listen_pid = nullptr;
+  const std::string ours = std::string(listen_pid_is) + std::to_string(::getpid());
   for (std::string& variable : variables) {
-    if (variable != listen_pid_is + std::to_string(::getpid())) continue;
+    if (variable != ours) continue;
     variable.resize(listen_pid_is.size() + room_for_pid);
     listen_pid = variable.data() + listen_pid_is.size();
   }

@@ -56,6 +56,10 @@ pid_t process_of(const local::ServerSettings& node) {
   // The pid file may be older than the process that now has the number.
   const fs::path proc = fs::path("/proc") / std::to_string(pid);
   std::error_code error;
+  if (!fs::exists("/proc/self", error)) {
+    throw Failure::local("cannot tell whether process " + std::to_string(pid) + " is the node in " +
+                         node.dir.string() + ", because /proc is not mounted");
+  }
   if (!fs::equivalent(proc / "cwd", node.dir, error) || error) return 0;
   std::string words;
   std::ifstream file(proc / "cmdline");

@@ -68,7 +68,8 @@ class Candidate {
     const auto start = [this](std::stop_token stop, auto handler) {
       election_.async_campaign(value_, std::move(stop), std::move(handler));
     };
-    Awaited<Leadership> awaited = await<Leadership>(signals_, start, &nodes_, &manager_);
+    Awaited<Leadership> awaited = await<Leadership>(
+        signals_, start, [this] { return manager_.keep_alive(); }, &nodes_);
     if (awaited.asked != 0) {
       if (awaited.result) (void)awaited.result->resign();
       manager_.stopping("asked to end");

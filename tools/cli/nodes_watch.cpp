@@ -19,12 +19,13 @@ namespace {
 
 constexpr std::chrono::milliseconds look_every{500};
 
-/// A file's properties that change when it is written or replaced; all zero if there is no file.
+/// A file's properties that change when it is written or replaced; all zero if there is none, or if
+/// it is a pipe, which can be read only once.
 using Version = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
 Version version_of(const std::string& path) {
   struct stat found {};
-  if (::stat(path.c_str(), &found) != 0) return {};
+  if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return {};
   return {found.st_dev, found.st_ino, found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
 }
 

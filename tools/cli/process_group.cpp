@@ -52,7 +52,7 @@ void wait_for_end(pid_t pid, milliseconds patience) {
 }
 
 /// Returns the running processes of a group, as shown by /proc; zombies do not count. Nothing if
-/// /proc is not there, or does not show us other processes.
+/// /proc is not there.
 std::optional<std::vector<pid_t>> running_members(pid_t group) {
   std::vector<pid_t> members;
   std::error_code error;

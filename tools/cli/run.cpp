@@ -7,9 +7,11 @@
 #include "globals.hpp"
 #include "held_command.hpp"
 #include "lock.hpp"
+#include "nearest.hpp"
 #include "nodes_watch.hpp"
 #include "notifier.hpp"
 #include "output.hpp"
+#include "wait_report.hpp"
 
 namespace quorumlock::cli {
 namespace {
@@ -75,16 +77,16 @@ void check(const RunArguments& asked) {
 }
 
 Lease lease_for(const RunArguments& asked, const Options& options, Coordinator& coordinator,
-                Signals& signals, Notifier& manager) {
+                Signals& signals, const Meanwhile& meanwhile) {
   LockOptions how{
       .ttl = asked.ttl, .wait = asked.wait, .auto_extend = true, .trace = asked.explain};
   if (asked.permits) {
     if (!how.wait) how.wait = options.wait;  // a Semaphore by itself waits without limit
     return take_permit(coordinator, asked.resources.front(), *asked.permits, how, signals,
-                       &manager);
+                       meanwhile);
   }
   how.mode = asked.shared ? LockMode::shared : LockMode::exclusive;
-  return take_lock(coordinator, asked.resources, how, signals, &manager);
+  return take_lock(coordinator, asked.resources, how, signals, meanwhile);
 }
 
 int run(const Globals& globals, const RunArguments& asked) {
@@ -98,7 +100,11 @@ int run(const Globals& globals, const RunArguments& asked) {
   const std::string what = (asked.permits ? "a permit of " : "the lock on ") + all(asked.resources);
   Notifier manager;
   manager.status("waiting for " + what);
-  Lease lease = lease_for(asked, options, coordinator, signals, manager);
+  WaitReport report(coordinator, asked.resources, asked.permits.has_value(), what);
+  Lease lease = lease_for(asked, options, coordinator, signals, [&] {
+    return sooner(manager.keep_alive(), globals.json ? -1 : report.advance());
+  });
+  report.end();
   globals.note("holding " + all(asked.resources) + ": " + lease.outcome().to_string());
   if (!globals.json) print_timeline(lease.outcome());
   manager.ready("holding " + what + ", fencing token " + std::to_string(lease.fencing_token()));
@@ -163,7 +169,10 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
   command.callback([=, &command, &globals, &chosen] {
     asked->resources = {*first};
     for (const std::string& more : command.remaining()) {
-      if (more.starts_with('-')) throw Failure::usage("run has no flag " + more);
+      if (more.starts_with('-')) {
+        const std::string name = more.substr(0, more.find('='));
+        throw Failure::usage("run has no option " + name + did_you_mean(name, command));
+      }
       asked->resources.push_back(more);
     }
     check(*asked);

@@ -9,6 +9,7 @@
 
 #include "event.hpp"
 #include "failure.hpp"
+#include "meanwhile.hpp"
 
 namespace quorumlock::cli {
 
@@ -19,9 +20,7 @@ int Supervisor::run() {
   while (!status_) {
     if (!ending_) guard_.kill_at(deadlines_.kill_at(lease_.valid_until()));
     pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {ending_ ? -1 : ending.fd(), POLLIN, 0}};
-    const int look = time_to_next_look();
-    const int alive = manager_.keep_alive();
-    ::poll(ready, 2, look < 0 || alive < 0 ? std::max(look, alive) : std::min(look, alive));
+    ::poll(ready, 2, sooner(time_to_next_look(), manager_.keep_alive()));
     // The command's end is handled first: if it ended in time, we did not end it.
     while (const std::optional<int> signal = signals_.next()) on_signal(*signal);
     if (!status_ && (ready[1].revents & POLLIN) != 0) end_it();

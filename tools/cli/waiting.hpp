@@ -10,8 +10,8 @@
 #include <quorumlock/result.hpp>
 
 #include "event.hpp"
+#include "meanwhile.hpp"
 #include "nodes_watch.hpp"
-#include "notifier.hpp"
 #include "signals.hpp"
 
 namespace quorumlock::cli {
@@ -25,11 +25,10 @@ struct Awaited {
 
 /// Starts an operation on the loop, `start(stop token, handler)`, and waits for its result on this
 /// thread. SIGINT, SIGTERM, SIGHUP or SIGQUIT requests the stop token to stop. If `nodes` is given
-/// and has a file to look at, SIGHUP reads that instead. `manager`, if given, hears that this
-/// program is alive.
+/// and has a file to look at, SIGHUP reads that instead.
 template <class T, class Start>
-Awaited<T> await(Signals& signals, Start start, NodesWatch* nodes = nullptr,
-                 Notifier* manager = nullptr) {
+Awaited<T> await(Signals& signals, Start start, const Meanwhile& meanwhile = never_again,
+                 NodesWatch* nodes = nullptr) {
   struct Answer {
     std::promise<Result<T>> promise;
     Event given;
@@ -44,7 +43,7 @@ Awaited<T> await(Signals& signals, Start start, NodesWatch* nodes = nullptr,
   int asked = 0;
   pollfd ready[] = {{signals.fd(), POLLIN, 0}, {answer->given.fd(), POLLIN, 0}};
   do {
-    ::poll(ready, 2, manager != nullptr ? manager->keep_alive() : -1);
+    ::poll(ready, 2, meanwhile());
     if (asked == 0) asked = signals.asked_to_end();
     if (asked == SIGHUP && nodes != nullptr && nodes->look_now()) asked = 0;
     if (asked != 0) cancel.request_stop();
