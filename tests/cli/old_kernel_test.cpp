@@ -1,3 +1,4 @@
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -7,6 +8,8 @@
 // Kernels and containers that lack a system call or /proc.
 namespace quorumlock::test {
 namespace {
+
+using std::chrono::steady_clock;
 
 struct Machine {
   std::string name;
@@ -36,6 +39,9 @@ std::vector<Machine> machines() {
           {"WithoutBoth", both}};
 }
 
+/// The ttl is 30 s, after which everything ends.
+constexpr std::chrono::seconds far_from_the_ttl{15};
+
 class OldKernel : public CommandLine, public testing::WithParamInterface<Machine> {
  protected:
   [[nodiscard]] Program start_on(std::vector<std::string> arguments) const {
@@ -48,10 +54,12 @@ class OldKernel : public CommandLine, public testing::WithParamInterface<Machine
 
 TEST_P(OldKernel, RunReleasesAsSoonAsTheCommandHasEnded) {
   // A guard that keeps its end of a pipe open would hold the lock until the ttl has passed.
+  const auto began = steady_clock::now();
   const Ended ended =
       start_on({"run", "--ttl", "30s", "orders", "--", "sh", "-c", "echo up; exit 3"}).finish();
   EXPECT_EQ(ended.code, 3) << ended.err;
   EXPECT_EQ(ended.out, "up\n");
+  EXPECT_LT(steady_clock::now() - began, far_from_the_ttl);
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
@@ -60,8 +68,10 @@ TEST_P(OldKernel, NothingOutlivesARunThatIsKilled) {
   Program program = start_on({"run", "--ttl", "30s", "orders", "--", "sh", "-c",
                               "exec 5>" + held.path() + "; sleep 1000 & echo up >&5; wait"});
   ASSERT_TRUE(held.somebody_came());
+  const auto killed = steady_clock::now();
   program.signal(SIGKILL);
   EXPECT_TRUE(held.all_have_gone());
+  EXPECT_LT(steady_clock::now() - killed, far_from_the_ttl);
 }
 
 TEST_P(OldKernel, BackgroundProcessesAreAskedToEndFirst) {
