@@ -8,9 +8,9 @@
 
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "did_you_mean.hpp"
 #include "globals.hpp"
 #include "log.hpp"
-#include "nearest.hpp"
 #include "output.hpp"
 #include "signals.hpp"
 
@@ -32,13 +32,9 @@ constexpr const char* exit_codes =
 /// could get such a number, and our output. Writing to standard output still fails, since whoever
 /// closed it would not get a token, for example.
 void fill_standard_descriptors() {
-  int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  while (fd >= 0 && fd < STDERR_FILENO) fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (fd == STDERR_FILENO) {
-    ::close(fd);
-    fd = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  } else if (fd >= 0) {
-    ::close(fd);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    (void)::open("/dev/null", (fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
   }
 }
 

@@ -55,7 +55,7 @@ void Notifier::read_watchdog() {
     return Globals::warn("WATCHDOG_USEC is not a number of microseconds from 1 to " +
                          std::to_string(longest_us) + ": no sign of life is sent");
   }
-  alive_every_ = std::chrono::microseconds(us) / 2;
+  alive_every_ = std::chrono::nanoseconds(std::chrono::microseconds(us)) / 2;
 }
 
 int Notifier::keep_alive() {

@@ -4,10 +4,10 @@
 #include <quorumlock/duration.hpp>
 #include <quorumlock/semaphore.hpp>
 #include "commands.hpp"
+#include "did_you_mean.hpp"
 #include "globals.hpp"
 #include "held_command.hpp"
 #include "lock.hpp"
-#include "nearest.hpp"
 #include "nodes_watch.hpp"
 #include "notifier.hpp"
 #include "output.hpp"

@@ -1,6 +1,7 @@
 #include "wait_report.hpp"
 
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include <quorumlock/inspection.hpp>
@@ -57,7 +58,10 @@ int WaitReport::advance() {
     // Asking takes as long as the slowest node, and signals must not wait for that.
     using namespace std::chrono_literals;
     if (!asking_.valid() || asking_.wait_for(0s) == std::future_status::ready) {
-      asking_ = std::async(std::launch::async, [this] { say(); });
+      try {
+        asking_ = std::async(std::launch::async, [this] { say(); });
+      } catch (const std::system_error&) {  // there is no thread: the wait goes on without a word
+      }
     }
   }
   return static_cast<int>(std::chrono::ceil<milliseconds>(ask_at_ - now).count());
@@ -68,7 +72,8 @@ void WaitReport::say() {
   for (const std::string& resource : resources_) {
     const std::string one = holders_of(resource);
     if (one.empty()) continue;
-    holders += (holders.empty() ? "" : "; ") + (resources_.size() > 1 ? resource + " is " : "") + one;
+    holders +=
+        (holders.empty() ? "" : "; ") + (resources_.size() > 1 ? resource + " is " : "") + one;
   }
   if (holders.empty() || over_) return;
   said_ = true;

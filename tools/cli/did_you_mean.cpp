@@ -1,4 +1,4 @@
-#include "nearest.hpp"
+#include "did_you_mean.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -20,8 +20,8 @@ std::size_t distance(std::string_view from, std::string_view to) {
         continue;
       }
       const std::size_t replaced = from[i - 1] == to[j - 1] ? 0 : 1;
-      steps[i][j] = std::min({steps[i - 1][j] + 1, steps[i][j - 1] + 1,
-                              steps[i - 1][j - 1] + replaced});
+      steps[i][j] =
+          std::min({steps[i - 1][j] + 1, steps[i][j - 1] + 1, steps[i - 1][j - 1] + replaced});
       const bool swapped = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
       if (swapped) steps[i][j] = std::min(steps[i][j], steps[i - 2][j - 2] + 1);
     }
@@ -47,24 +47,19 @@ std::vector<std::string> commands_below(const CLI::App& command) {
 
 }  // namespace
 
-std::string nearest(const std::string& word, const CLI::App& command) {
+std::string did_you_mean(const std::string& word, const CLI::App& command) {
   const std::vector<std::string> names =
       word.starts_with('-') ? options_of(command) : commands_below(command);
   std::string best;
   std::size_t fewest = std::max<std::size_t>(1, std::min<std::size_t>(word.size(), 9) / 3) + 1;
   for (const std::string& name : names) {
     const bool begins = word.size() >= 3 && name.starts_with(word);
-    const std::size_t changes = begins ? 1 : distance(word.substr(0, 64), name);
+    const std::size_t changes = begins ? 1 : distance(std::string_view(word).substr(0, 64), name);
     if (changes >= fewest) continue;
     fewest = changes;
     best = name;
   }
-  return best;
-}
-
-std::string did_you_mean(const std::string& word, const CLI::App& command) {
-  const std::string name = nearest(word, command);
-  return name.empty() ? "" : ": did you mean " + name + "?";
+  return best.empty() ? "" : ": did you mean " + best + "?";
 }
 
 }  // namespace quorumlock::cli
