@@ -18,16 +18,26 @@ namespace {
   std::abort();
 }
 
-// A reply is reduced to one bit: OK and 1 are yes, everything else is no.
+// A reply is reduced to one bit: OK, 1 and an array that ends with 1 are yes, everything else is
+// no. An array is created before its elements, so its bit is kept here until the reply is complete.
 void* const yes = reinterpret_cast<void*>(1);
 void* const no = reinterpret_cast<void*>(2);
+void* const array = reinterpret_cast<void*>(3);
+bool array_says_yes = false;
+
+bool says_yes(const void* reply) {
+  return reply == yes || (reply == array && array_says_yes);
+}
 
 redisReplyObjectFunctions reply_functions{
     [](const redisReadTask* task, char* text, std::size_t size) {
       return task->type == REDIS_REPLY_STATUS && size == 2 && text[0] == 'O' ? yes : no;
     },
-    [](const redisReadTask*, int) { return no; },
-    [](const redisReadTask*, long long value) { return value == 1 ? yes : no; },
+    [](const redisReadTask*, int) { return array; },
+    [](const redisReadTask*, long long value) {
+      array_says_yes = value == 1;
+      return value == 1 ? yes : no;
+    },
     [](const redisReadTask*) { return no; },
     [](void*) {},
 };
@@ -78,7 +88,7 @@ class Floor final : public Contender {
       const std::string key = resource(i);
       const std::string token = TokenSequence::first();
       slot.set = request_of({"SET", key, token, "NX", "PX", "10000"});
-      slot.release = request_of({"EVALSHA", redis::release_script.sha1, "1", key, token});
+      slot.release = request_of({"EVALSHA", redis::release_script.sha1, "0", key, token});
       slot.token_in_set = slot.set.find(token);
       slot.token_in_release = slot.release.rfind(token);
       slots_.push_back(std::move(slot));
@@ -176,7 +186,7 @@ class Floor final : public Contender {
     redisReaderFeed(node.reader, bytes->base, static_cast<std::size_t>(size));
     void* reply = nullptr;
     while (redisReaderGetReply(node.reader, &reply) == REDIS_OK && reply != nullptr) {
-      node.floor->on_reply(node.sent.pop(), reply == yes);
+      node.floor->on_reply(node.sent.pop(), says_yes(reply));
     }
   }
 

@@ -150,8 +150,9 @@ int Nodes::holding(const std::string& pattern) const {
     const std::vector<test::Reply> found = reply_to(node, {"KEYS", pattern}).elements;
     if (found.size() != 1) continue;
     const std::string& key = found.front().text;
-    if (ask(node, {"TYPE", key}) == "zset") {
-      const std::vector<test::Reply> readers = reply_to(node, {"ZRANGE", key, "0", "-1"}).elements;
+    if (ask(node, {"GET", key}) == "quorumlock:readers") {
+      const std::vector<test::Reply> readers =
+          reply_to(node, {"ZRANGE", "quorumlock:readers:" + key, "0", "-1"}).elements;
       if (readers.size() == 1 && is_token(readers.front().text)) ++holding;
     } else {
       const test::Reply value = reply_to(node, {"GET", key});

@@ -167,9 +167,9 @@ class Examination {
     for (const std::string& name : node_.access.missing_rights) {
       const detail::Right* const right = detail::right_named(name);
       if (right == nullptr) continue;
-      const bool channel = name.starts_with('&'), keys = name.starts_with('~');
+      const bool channel = name.starts_with('&'), keys = detail::is_of_keys(name);
       const std::string use = channel ? "use the channels " + name.substr(1)
-                              : keys  ? "use the keys " + name.substr(1)
+                              : keys  ? "use the keys " + name.substr(name.find('~') + 1)
                                       : "call " + name;
       const std::string what =
           "does not let this user " + use + ", and so " + std::string(right->lost);

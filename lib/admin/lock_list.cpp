@@ -48,9 +48,10 @@ std::string LockCount::add(int node, const redis::Reply& page) {
     HeldLock lock;
     lock.group = group_;
     if (key.starts_with(redis::own_prefix)) {
+      const std::size_t end = key.rfind(':');
+      lock.permit = redis::whole_number<int>(key.substr(end + 1)).value_or(0);
+      key = key.substr(0, end);
       key.remove_prefix(std::min(redis::permit_prefix.size(), key.size()));
-      lock.permit = redis::whole_number<int>(key.substr(0, key.find(':'))).value_or(0);
-      key.remove_prefix(std::min(key.find(':'), key.size() - 1) + 1);
     }
     if (!key.starts_with(key_prefix_)) continue;
     lock.resource = key.substr(key_prefix_.size());
@@ -91,7 +92,7 @@ void LockCount::add_holder(int node, HeldLock lock, std::string_view token, mill
   if (lock.leads) holding.leads.insert(node);
   if (is_new) {
     lock.label = core::OwnerToken::read(token).label;
-    lock.token_begin = token.substr(0, 8);
+    lock.token_begin = core::OwnerToken::read(token).digits.substr(0, 8);
     holding.lock = std::move(lock);
     return;
   }
@@ -154,8 +155,8 @@ void LockInquiry::start(Driver& driver) {
 
 void LockInquiry::ask(Driver& driver, int node) {
   const Progress& progress = asked_.at(node);
-  const std::string family = progress.permits ? std::string(redis::permit_prefix) + "*:" : "";
-  const std::string pattern = family + literal(key_prefix_) + query.pattern;
+  std::string pattern = literal(key_prefix_) + query.pattern;
+  if (progress.permits) pattern = std::string(redis::permit_prefix) + pattern + ":[0-9]*";
   driver.inquiries().ask(
       *this, node, 0,
       {"EVAL", redis::locks_script.source, "0", progress.cursor, pattern, keys_of_a_page,

@@ -54,6 +54,11 @@ std::vector<LineEntry> line_of(std::span<const redis::Reply> words, std::int64_t
   return line;
 }
 
+/// Returns an owner token of this library, or nothing: another program's value may be a secret.
+std::string token_in(std::string_view text) {
+  return std::string(core::OwnerToken::read(text).digits.empty() ? std::string_view() : text);
+}
+
 }  // namespace
 
 bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
@@ -68,22 +73,22 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
   const std::int64_t now_us = words[0].integer;
   const std::string_view kind = words[1].text;
   holding.vote = kind == "none" ? Vote::absent : Vote::held;
-  if (kind == "string") {
-    holding.token = words[2].text;
-  } else if (kind != "none" && words[4].elements.empty()) {
-    holding.detail = "another kind of value";
+  holding.token = token_in(words[2].text);
+  if (holding.token.empty() && kind != "none" && kind != "readers") {
+    holding.detail = core::describe_holder(words[2].text);
   }
   holding.expires_in = expiry_of(words[3]);
   for (std::size_t i = 0; i < words[4].elements.size(); i += 2) {
     const std::span<const redis::Reply> one = words[4].elements.subspan(i, 2);
-    holding.readers.push_back({std::string(one[0].text), left_of(one[1], now_us)});
+    const std::string token = token_in(one[0].text);
+    if (!token.empty()) holding.readers.push_back({token, left_of(one[1], now_us)});
   }
   holding.waiters = line_of(words[5].elements, now_us);
   holding.semaphore.capacity = static_cast<int>(words[6].integer);
   for (std::size_t i = 0; i < words[7].elements.size(); i += 3) {
     const std::span<const redis::Reply> one = words[7].elements.subspan(i, 3);
     holding.semaphore.permits.push_back(
-        {static_cast<int>(one[0].integer), std::string(one[1].text), expiry_of(one[2])});
+        {static_cast<int>(one[0].integer), token_in(one[1].text), expiry_of(one[2])});
   }
   holding.semaphore.waiters = line_of(words[8].elements, now_us);
   const auto age = core::age_of(redis::score_in(words[9].text), now_us);

@@ -10,12 +10,11 @@ namespace {
 
 constexpr std::string_view no_lock = "grants no lock";
 constexpr std::string_view no_line = "lets nobody wait in order, or read together with others";
-constexpr std::string_view no_enrolment =
-    "is not enrolled by this user when it is new or has forgotten";
+constexpr std::string_view no_permit = "grants no permit of a semaphore";
+constexpr std::string_view no_enrolment = "does not show whether it waits to be enrolled";
 
-/// How the list below writes the keys of locks, and the library's own keys for those locks.
-constexpr std::string_view keys_of_locks = "~PREFIX*";
-constexpr std::string_view keys_for_locks = "~quorumlock:*:PREFIX*";
+/// The list below writes this for the prefix of the locks' names.
+constexpr std::string_view any_prefix = "PREFIX*";
 
 constexpr Right rights[] = {
     {"client|id", false,
@@ -46,11 +45,15 @@ constexpr Right rights[] = {
     {"zrange", true, "releases no lock if waiters are to be woken, and lets nobody wait in order"},
     {"zrem", true, "keeps readers and waiters that have left until their time is over"},
     {"zremrangebyscore", true, no_line},
-    {"type", false, "does not show who holds a lock (quorumlock inspect)"},
-    {"hset", false, "takes no announcement of a leader"},
-    {"hget", false, "takes no announcement of a leader"},
+    {"type", true, no_lock},
+    {"hset", true, no_line},
+    {"hget", true, no_line},
     {"hmget", false, "does not show who leads"},
-    {"getrange", false, "does not show who holds a lock (quorumlock inspect)"},
+    {"getrange", true, no_lock},
+    {"strlen", true, "does not say that another program's value is under a lock's name"},
+    {"zrangebyscore", true, no_line},
+    {"zremrangebyrank", true, no_line},
+    {"hdel", true, no_line},
     {"ping", false,
      "ends the connection for wake-ups at each check of it: some waiters get the lock when they "
      "look, up to 1 s later"},
@@ -59,13 +62,26 @@ constexpr Right rights[] = {
      "lock "
      "when they look, up to 1 s later"},
     {"&quorumlock:*", false, "wakes no waiter: each gets the lock when it looks, up to 1 s later"},
-    {keys_of_locks, true, no_lock},
-    {keys_for_locks, true, "grants no lock with fencing, and lets nobody wait in order"},
-    {"~quorumlock:enrolment", true, "casts no vote, since it does not show its enrolment"},
-    {"~quorumlock:members", true,
+    {"~PREFIX*", true, no_lock},
+    {"~quorumlock:fence:PREFIX*", true, "grants no lock with fencing"},
+    {"~quorumlock:queue:PREFIX*", true, no_lock},
+    {"~quorumlock:waiting:PREFIX*", true, no_line},
+    {"~quorumlock:granted:PREFIX*", true, no_line},
+    {"~quorumlock:readers:PREFIX*", true, no_line},
+    {"~quorumlock:replanted:PREFIX*", false, "does not get back a lock that it has lost"},
+    {"~quorumlock:released:PREFIX*", true, "releases no lock by its token"},
+    {"~quorumlock:leader:PREFIX*", false, "does not show who leads"},
+    {"~quorumlock:semaphore:PREFIX*", true, no_permit},
+    {"~quorumlock:permit:PREFIX*", true, no_permit},
+    {"~quorumlock:fence:quorumlock:semaphore:PREFIX*", true, no_permit},
+    {"~quorumlock:queue:quorumlock:semaphore:PREFIX*", true, no_permit},
+    {"~quorumlock:waiting:quorumlock:semaphore:PREFIX*", true, no_permit},
+    {"~quorumlock:granted:quorumlock:semaphore:PREFIX*", true, no_permit},
+    {"%R~quorumlock:enrolment", true, "casts no vote, since it does not show its enrolment"},
+    {"%R~quorumlock:members", true,
      "casts no vote, since it does not show the list of nodes that it votes for"},
-    {"~quorumlock:candidate", false, no_enrolment},
-    {"~quorumlock:repairer", false, no_enrolment},
+    {"%R~quorumlock:candidate", false, no_enrolment},
+    {"%R~quorumlock:repairer", false, no_enrolment},
 };
 
 }  // namespace
@@ -74,14 +90,23 @@ std::span<const Right> all_rights() {
   return rights;
 }
 
+bool is_of_keys(std::string_view right) {
+  return right.starts_with('~') || right.starts_with('%');
+}
+
 const Right* right_named(std::string_view name) {
-  const auto find = [](std::string_view one) -> const Right* {
-    const auto* const found = std::ranges::find(rights, one, &Right::name);
-    return found == std::end(rights) ? nullptr : found;
-  };
-  const Right* const found = find(name);
-  if (found != nullptr || !name.starts_with('~')) return found;
-  return find(name.starts_with("~quorumlock:*:") ? keys_for_locks : keys_of_locks);
+  // Of the families that the name begins with, the longest is meant.
+  const Right* found = nullptr;
+  std::size_t longest = 0;
+  for (const Right& right : rights) {
+    if (right.name == name) return &right;
+    const std::size_t at = right.name.find(any_prefix);
+    if (at == right.name.npos || at <= longest) continue;
+    if (!name.starts_with(right.name.substr(0, at))) continue;
+    found = &right;
+    longest = at;
+  }
+  return found;
 }
 
 std::vector<Probe> probes(std::string_view key_prefix) {
@@ -91,23 +116,23 @@ std::vector<Probe> probes(std::string_view key_prefix) {
       {"client|kill", {"CLIENT", "KILL", "ID", "9223372036854775807"}},
       {"client|setname", {"CLIENT", "SETNAME", "no name"}},
       {"script|load", {"SCRIPT", "LOAD", "return 1"}},
-      {"set", {"SET", std::string(redis::repairer_key), "", "NX", "XX"}},
+      {"set", {"SET", std::string(key_prefix) + "-", "", "NX", "XX"}},
       {"get", {"GET", std::string(redis::enrolment_key)}},
       {"scan", {"SCAN", "0", "COUNT", "1"}},
       {"ping", {"PING"}},
       {"unsubscribe", {"UNSUBSCRIBE", "quorumlock:wake:-"}},
   };
-  const auto add = [&](const std::string& keys, const std::string& one) {
-    all.push_back({'~' + keys, {"EXISTS", one}});
-  };
-  for (const std::string_view key :
-       {redis::enrolment_key, redis::members_key, redis::candidate_key, redis::repairer_key}) {
-    add(std::string(key), std::string(key));
+  for (const Right& right : rights) {
+    if (!is_of_keys(right.name)) continue;
+    std::string key(right.name.substr(right.name.find('~') + 1));
+    const std::size_t at = key.find(any_prefix);
+    if (at == key.npos) {
+      all.push_back({std::string(right.name), {"EXISTS", key}});
+    } else if (!key_prefix.empty()) {
+      key.replace(at, any_prefix.size(), key_prefix);
+      all.push_back({'~' + key + '*', {"EXISTS", key}});
+    }
   }
-  if (key_prefix.empty()) return all;
-  const std::string prefix(key_prefix);
-  add(prefix + '*', prefix);
-  add("quorumlock:*:" + prefix + '*', std::string(redis::counter_prefix) + prefix);
   return all;
 }
 
@@ -117,7 +142,8 @@ local calls = {{'mget', key}, {'set', key, '', 'XX'}, {'get', key}, {'time'}, {'
   {'del', key}, {'pexpire', key, 1}, {'pttl', key}, {'publish', ARGV[1], ''},
   {'zadd', key, 'XX', 1, '-'}, {'zrange', key, 0, 0}, {'zrem', key, '-'},
   {'zremrangebyscore', key, 0, 0}, {'zscore', key, '-'}, {'type', key},
-  {'hset', key, '-', '', '-'}, {'hget', key, '-'}, {'hmget', key, '-'}, {'getrange', key, 0, 0}}
+  {'hset', key, '-', '', '-'}, {'hget', key, '-'}, {'hmget', key, '-'}, {'getrange', key, 0, 0},
+  {'strlen', key}, {'zrangebyscore', key, 0, 0}, {'zremrangebyrank', key, 1, 0}, {'hdel', key, '-'}}
 local missing = {}
 for _, call in ipairs(calls) do
   local said = redis.pcall(unpack(call))
@@ -133,7 +159,7 @@ bool is_forbidden(std::string_view right, const redis::Reply& reply) {
   const std::string_view text = reply.text;
   // "... to access one of the keys used as arguments", "... to access the 'x' key", "... a key".
   const bool keys = text.find(" access ") != text.npos && text.find("key") != text.npos;
-  return reply.type == redis::Reply::Type::error && keys == right.starts_with('~') &&
+  return reply.type == redis::Reply::Type::error && keys == is_of_keys(right) &&
          redis::vote_of_error(text) == Vote::unauthorized;
 }
 

@@ -18,6 +18,8 @@ struct Right {
 };
 /// All that a client uses, apart from EVAL and EVALSHA.
 std::span<const Right> all_rights();
+/// Whether a right is one to keys.
+bool is_of_keys(std::string_view right);
 /// The right with this name, or null. The keys of locks have the same right whatever their prefix.
 const Right* right_named(std::string_view name);
 

@@ -110,7 +110,7 @@ void StatusInquiry::start(Driver& driver) {
   for (const NodeList::Node& node : list_) status_.nodes.emplace_back().node = node.name;
   // The probing script writes to this key and deletes it, and nobody's token is "-".
   const std::string nobodys_key =
-      std::string(redis::released_prefix) + "-:" + cluster.options.key_prefix + '-';
+      std::string(redis::released_prefix) + cluster.options.key_prefix + "-:-";
   for (const NodeList::Node& node : list_) {
     Node& its = of(node.number);
     its.times_to_ask = looks_at_the_clock;

@@ -70,9 +70,8 @@ struct Acquisition {
   std::optional<PermitSearch> permit;
   Trace* trace = nullptr;  ///< the user's; null unless it wants one
 
-  [[nodiscard]] LockKind kind() const {
-    return kind_of(terms.mode, others != nullptr, permit.has_value());
-  }
+  /// See LockSet::is_plain().
+  [[nodiscard]] bool is_plain() const { return others == nullptr && !permit && !terms.reads(); }
   [[nodiscard]] std::size_t keys() const { return others == nullptr ? 1 : 1 + others->size(); }
   /// The acquisition's number in the line; zero if it is not in a line.
   [[nodiscard]] std::uint64_t place() const { return in_line ? in_line->place : 0; }

@@ -102,7 +102,7 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   const NodeSet asked = exchange_.nodes.voters(now);
   if (acquisition.place() != 0) in_line->entered = in_line->entered | asked;
   const bool changes = exchange_.nodes.list_changes() && !planted(Mutant::plain_set_in_a_change);
-  const bool plain = !config.fencing && !in_line && acquisition.kind() == LockKind::one;
+  const bool plain = !config.fencing && !in_line && acquisition.is_plain();
   const CommandKind command = plain && !changes ? CommandKind::set : CommandKind::acquire;
   exchange_.send_round(claim_id, command, asked);
   claim.traced = acquisition.trace != nullptr;
@@ -365,7 +365,8 @@ void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
   acquisition.note(exchange_.now, TraceKind::refused);
   exchange_.output(Refused{acquisition.user, why, acquisition.attempts, tally,
                            acquisition.permit ? acquisition.permit->other_capacity : 0,
-                           acquisition.holder(tally), acquisition.rival.since(), unsent_before});
+                           acquisition.holder(tally), acquisition.rival.since(),
+                           acquisition.rival.expiry(), unsent_before});
   admission_.leave(id);
   forget(id);
 }

@@ -38,6 +38,9 @@ struct Answer {
   /// Acquire, if refused: the owner token under the key; empty if there is none or several, or if
   /// it was not reported. Valid until the next input.
   std::string_view holder = {};
+  /// Acquire, if refused: the time until that may change by itself. Negative: it will not; zero:
+  /// not reported.
+  Duration due{};
 };
 
 }  // namespace quorumlock::core

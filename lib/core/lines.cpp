@@ -157,7 +157,8 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
     acquisition->last.record(node, vote == Vote::granted ? seen : vote);
   }
   if (places.empty()) return false;
-  acquisition->rival.note(now, node, place.holder, never);
+  acquisition->rival.note(now, node, place.holder, never,
+                          place.before == 0 ? place.due : Duration::zero());
   InLine& in_line = *acquisition->in_line;
   if (!in_line.heard.contains(node) || (is_next && !in_line.ready.contains(node))) {
     const std::uint64_t before = place.before == 0 ? 0 : place.before < 3 ? 1 : 2;

@@ -10,28 +10,6 @@
 
 namespace quorumlock::core {
 
-/// The kinds of lock. redis/verbs/kinds.cpp has the calls of each.
-enum class LockKind : std::uint8_t {
-  one,       ///< one lock, held to write
-  shared,    ///< one lock, held to read, together with other readers
-  all,       ///< several locks, held all or none, to write or to read
-  permit,    ///< one permit of a semaphore
-  by_token,  ///< one lock, named with a token that another client may hold, to write or to read
-};
-
-/// The kind of a lock that is asked for in this mode; the only place that decides it. A new mode
-/// has to say here which kind it is.
-constexpr LockKind kind_of(LockMode mode, bool several, bool of_semaphore, bool by_token = false) {
-  if (several) return LockKind::all;
-  if (of_semaphore) return LockKind::permit;
-  if (by_token) return LockKind::by_token;
-  switch (mode) {
-    case LockMode::exclusive: return LockKind::one;
-    case LockMode::shared: return LockKind::shared;
-  }
-  return LockKind::one;
-}
-
 /// A permit of a semaphore, by its number from 1 on. Capacity 0: no permit, but a lock.
 struct Permit {
   int capacity = 0;
@@ -46,8 +24,10 @@ struct LockSet {
   bool by_token = false;
   Permit permit = {};
 
-  [[nodiscard]] LockKind kind() const {
-    return kind_of(mode, !others.empty(), permit.capacity != 0, by_token);
+  /// Whether this is one lock that we hold to write. Commands for such locks go out together
+  /// (redis::Batch); there is one form for all others.
+  [[nodiscard]] bool is_plain() const {
+    return others.empty() && permit.capacity == 0 && !by_token && mode == LockMode::exclusive;
   }
 };
 

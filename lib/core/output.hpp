@@ -104,7 +104,8 @@ struct Refused {
   int capacity = 0;
   /// The owner token of the client that has the lock, if the nodes agree on one; else empty.
   std::string holder = {};
-  Time held_since = never;  ///< roughly; `never` if that is not known
+  Time held_since = never;          ///< roughly; `never` if that is not known
+  std::optional<Time> expiry = {};  ///< of the lock, if that is known; `never` if it has none
   /// Set if the acquisition was never sent to any node: see Admission::before().
   std::optional<std::uint64_t> unsent_before = {};
 };

@@ -70,14 +70,23 @@ std::string waiters_label(std::string_view name) {
   return at == name.npos ? std::string() : label_from(name.substr(at + 1));
 }
 
+std::string describe_kind(std::string_view words) {
+  const std::string_view kind = words.substr(0, words.find(' '));
+  const std::string_view length = words.substr(std::min(kind.size() + 1, words.size()));
+  const auto consists_of = [](std::string_view text, std::string_view letters) {
+    return !text.empty() && text.size() <= 20 && text.find_first_not_of(letters) == text.npos;
+  };
+  if (!consists_of(kind, "abcdefghijklmnopqrstuvwxyz")) return {};
+  std::string said = " (a " + std::string(kind);
+  if (consists_of(length, "0123456789")) said.append(" of ").append(length).append(" bytes");
+  return said + ')';
+}
+
 std::string describe_holder(std::string_view token) {
   const OwnerToken owner = OwnerToken::read(token);
   if (!owner.label.empty()) return label_from(owner.label);
   if (!owner.digits.empty()) return "the token " + std::string(owner.digits.substr(0, 8)) + "...";
-  std::string shown(token.substr(0, most_label));
-  std::ranges::replace_if(
-      shown, [](char letter) { return !is_printable(letter); }, '_');
-  return "the token " + shown;
+  return "another program's value" + describe_kind(token);
 }
 
 }  // namespace quorumlock::core

@@ -43,8 +43,12 @@ struct OwnerToken {
 /// The label at the end of a waiter's name in a line (redis/words.hpp); empty: it has none.
 std::string waiters_label(std::string_view name);
 
+/// Returns a clause such as " (a string of 36 bytes)" for what a node says of another program's
+/// value, "string 36" or only "hash"; empty if it says something else.
+std::string describe_kind(std::string_view words);
+
 /// Returns the words for a holder in a sentence: its label, or its first eight digits if it has no
-/// label. The token of another library is shown as it is, in printable ASCII, cut at most_label.
+/// label. Another program's value is never shown, since it may be a secret.
 std::string describe_holder(std::string_view token);
 
 }  // namespace quorumlock::core

@@ -18,10 +18,10 @@ std::optional<std::chrono::microseconds> age_of(std::int64_t fence, std::int64_t
 
 void Rival::hear(Time now, int node, const Answer& refusal) {
   const auto age = age_of(static_cast<std::int64_t>(refusal.fence), refusal.node_time);
-  note(now, node, refusal.holder, age ? now - *age : never);
+  note(now, node, refusal.holder, age ? now - *age : never, refusal.due);
 }
 
-void Rival::note(Time now, int node, std::string_view token, Time since) {
+void Rival::note(Time now, int node, std::string_view token, Time since, Duration due) {
   token = token.substr(0, most_bytes);
   if (token.empty()) return nodes_.remove(node);
   if (token != token_) {
@@ -30,8 +30,10 @@ void Rival::note(Time now, int node, std::string_view token, Time since) {
     token_.assign(token);
     nodes_ = NodeSet();
     since_ = since;
+    expiry_.reset();
   }
   nodes_.add(node);
+  if (due != Duration::zero()) expiry_ = due < Duration::zero() ? never : later(now, due);
   since_ = std::min(since_, since);
 }
 

@@ -83,10 +83,6 @@ void Sender::ask_clocks(Time now, int node) {
 void Sender::flush(Time now) {
   if (!holds_batch()) return;
   const core::CommandKind kind = batch_.kind();
-  if (batch_.is_single()) {
-    put(now, batch_.first());
-    return batch_.clear();
-  }
   bytes_.clear();
   around_.wall_us = kind == core::CommandKind::acquisitions ? wall_us(batch_.first()) : 0;
   batch_.append_to(bytes_, around_);

@@ -1,5 +1,6 @@
 #include "loop/why_refused.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/owner_token.hpp"
@@ -7,13 +8,22 @@
 namespace quorumlock::detail {
 namespace {
 
-/// A clause such as "held by web-3:812 for 12 s".
+std::string length_of(core::Duration span) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(span);
+  if (ms < std::chrono::seconds(1)) return std::to_string(ms.count()) + " ms";
+  return std::to_string(ms / std::chrono::seconds(1)) + " s";
+}
+
+/// A clause such as "held by web-3:812 for 12 s". Another program's value is described instead: its
+/// kind, its length and when it expires, but for how long it has been there nobody knows.
 std::string held_by(const core::Refused& refused, core::Time now) {
   std::string text = "held by " + core::describe_holder(refused.holder);
-  if (refused.held_since > now) return text;
-  const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(now - refused.held_since);
-  if (span < std::chrono::seconds(1)) return text + " for " + std::to_string(span.count()) + " ms";
-  return text + " for " + std::to_string(span / std::chrono::seconds(1)) + " s";
+  if (!core::OwnerToken::read(refused.holder).digits.empty()) {
+    return refused.held_since > now ? text : text + " for " + length_of(now - refused.held_since);
+  }
+  if (!refused.expiry) return text;
+  if (*refused.expiry == core::never) return text + ", which never expires";
+  return text + ", which expires in " + length_of(std::max(*refused.expiry - now, {}));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "core/mutants.hpp"
 #include "redis/verbs/acquire.hpp"
-#include "redis/verbs/kinds.hpp"
 #include "redis/verbs/line.hpp"
 #include "redis/verbs/raise.hpp"
 #include "redis/verbs/release.hpp"
@@ -33,24 +32,20 @@ const BatchForm* form_of(CommandKind kind) {
 }
 
 /// The script's call for a command that is not in a batch.
-const Call& call_of(const core::Send& send) {
-  const KindCalls& calls = calls_of(send.lock.kind());
-  const bool has_place = send.place.number != 0;
-  switch (send.tag.kind) {
-    case CommandKind::acquire: return has_place ? calls.acquire_in_line : calls.acquire;
-    case CommandKind::raise: return calls.raise;
-    case CommandKind::renew: return calls.renew;
-    default: break;  // a release: the engine sends no other kind as a Send
+const Call& call_of(CommandKind kind) {
+  switch (kind) {
+    case CommandKind::acquire: return acquire::general;
+    case CommandKind::raise: return raise::general;
+    case CommandKind::renew: return renew::general;
+    default: return release::general;  // the engine sends no other kind as a Send
   }
-  const bool in_line = has_place || send.not_woken.number != 0;
-  return in_line ? calls.release_in_line : calls.release;
 }
 
 }  // namespace
 
 void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
   if (send.tag.kind == CommandKind::set) return acquire::append_set(out, send);
-  append_call(out, call_of(send), send, around);
+  append_call(out, call_of(send.tag.kind), send, around);
 }
 
 core::Answer answer_of(CommandKind kind, const Reply& reply) {
@@ -94,12 +89,10 @@ void Batch::add(const core::Send& send) {
     first_.lock.first = first_key_ = send.lock.first;
     first_.token = first_token_ = send.token;
     least_left_ = send.left;
-  } else if (is_single()) {
-    locks_.add(form_->call, first_);  // a single command is not encoded as a batch
   }
   least_left_ = std::min(least_left_, send.left);
   tags_.push_back(send.tag);
-  if (!is_single()) locks_.add(form_->call, send);
+  locks_.add(form_->call, send);
 }
 
 void Batch::append_to(std::string& out, const Surroundings& around) const {

@@ -10,7 +10,7 @@
 // The engine's commands: each goes to its verb, alone or together with others.
 namespace quorumlock::redis {
 
-/// Appends a command of the engine's that is not part of a batch, without own_words().
+/// Appends a command of the engine's for which Batch::can_be() is false, without own_words().
 void append_command(std::string& out, const core::Send& send, const Surroundings& around);
 
 /// The meaning of a reply to a command of this kind; for a batch, what all its locks have in
@@ -27,11 +27,6 @@ class Batch {
   [[nodiscard]] bool takes(const core::Send& send) const;
   void add(const core::Send& send);
   [[nodiscard]] bool empty() const { return tags_.empty(); }
-  /// Whether its only command is to go out by append_command(), as it would have without a batch.
-  [[nodiscard]] bool is_single() const {
-    // A renewal has no other form than that of a batch.
-    return tags_.size() == 1 && first_.tag.kind != core::CommandKind::renew;
-  }
   /// The command that was added first; valid until clear().
   [[nodiscard]] const core::Send& first() const { return first_; }
   [[nodiscard]] const std::vector<core::Tag>& tags() const { return tags_; }
@@ -44,7 +39,7 @@ class Batch {
   void append_to(std::string& out, const Surroundings& around) const;
   void clear() {
     tags_.clear();
-    if (locks_.count != 0) locks_.clear();
+    locks_.clear();
   }
 
  private:

@@ -65,10 +65,10 @@ void Greeting::begin(WriteBuffer& out) {
   ask(Question::client_id, {"CLIENT", "ID"});
   ask(Question::role, {"INFO", "replication"});
   if (config_.fails_over) ask(Question::fence, {"CONFIG", "GET", fence_settings});
-  // The scripts for readers, several locks and permits cost nothing until one is used: the first
-  // such command of any client to a run of a server is answered NOSCRIPT and sent again in full.
-  for (const Script* script : {&acquire_script, &acquire_ordered_script, &queue_script,
-                               &raise_script, &renew_script, &release_script}) {
+  // The other scripts cost nothing until one is used: the first such command of any client to a run
+  // of a server is answered NOSCRIPT and sent again in full.
+  for (const Script* script : {&acquire_script, &acquire_all_script, &queue_script, &raise_script,
+                               &renew_script, &release_script}) {
     ask(Question::script, {"SCRIPT", "LOAD", script->source});
   }
   ask(Question::record, {"MGET", enrolment_key, members_key});

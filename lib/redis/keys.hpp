@@ -2,9 +2,10 @@
 
 #include <string_view>
 
-/// Our keys in addition to the key of the lock itself. An operator may give a user the keys
-/// quorumlock:*:<the user's prefix>* and no other user's, so every key that belongs to a lock ends
-/// with the lock's key; the few keys at the end of this list belong to the node.
+/// Our keys in addition to the key of the lock itself. An operator may give a user the keys that
+/// begin with one of these prefixes and then with the user's prefix, and no other user's, so the
+/// lock's key comes right behind the prefix; the few keys at the end of this list belong to the
+/// node.
 namespace quorumlock::redis {
 
 /// All these keys and channels start with this prefix; a resource's key may not.
@@ -14,20 +15,24 @@ inline constexpr std::string_view counter_prefix = "quorumlock:fence:";
 /// This prefix and a lock's key name the owner token that a renewal has set again after another
 /// client may have held the lock. An extend by that token does not count this node.
 inline constexpr std::string_view replanted_prefix = "quorumlock:replanted:";
-/// These prefixes and a lock's key name the waiters in its line, and the times at which their
-/// entries expire.
+/// This prefix and a lock's key name the readers of the lock. Its own key then holds a fixed text.
+inline constexpr std::string_view readers_prefix = "quorumlock:readers:";
+inline constexpr std::string_view read_mark = "quorumlock:readers";
+/// These prefixes and a lock's key name the waiters in its line, the times at which their entries
+/// expire, and the tokens by which waiters were granted the lock.
 inline constexpr std::string_view queue_prefix = "quorumlock:queue:";
 inline constexpr std::string_view waiting_prefix = "quorumlock:waiting:";
+inline constexpr std::string_view granted_prefix = "quorumlock:granted:";
 /// This prefix and a lock's key name the announcement of its holder as the leader (see Election).
 inline constexpr std::string_view leader_prefix = "quorumlock:leader:";
 /// This prefix and a semaphore's key name the number of its permits. The semaphore's counter and
 /// line are named as if this key were a lock: quorumlock:fence:quorumlock:semaphore:<key>, and so
 /// on.
 inline constexpr std::string_view semaphore_prefix = "quorumlock:semaphore:";
-/// This prefix, a number from 1 on, a colon and a semaphore's key name one of its permits, which is
+/// This prefix, a semaphore's key, a colon and a number from 1 on name one of its permits, which is
 /// held like a lock.
 inline constexpr std::string_view permit_prefix = "quorumlock:permit:";
-/// This prefix, an owner token, a colon and a lock's key name the note that the lock was released
+/// This prefix, a lock's key, a colon and an owner token name the note that the lock was released
 /// by token, so the holder's renewals must not set it again.
 inline constexpr std::string_view released_prefix = "quorumlock:released:";
 /// This prefix and a process name its channel. A message is the number of its waiter at the head of

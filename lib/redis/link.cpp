@@ -10,6 +10,18 @@ namespace quorumlock::redis {
 using core::LinkState;
 using core::Time;
 
+namespace {
+
+/// Returns the error that a reply is or, of a batch, that it has for one of its locks; else null.
+const Reply* error_in(const Reply& reply) {
+  if (reply.type == Reply::Type::error) return &reply;
+  if (reply.type != Reply::Type::array) return nullptr;
+  const auto found = std::ranges::find(reply.elements, Reply::Type::error, &Reply::type);
+  return found == reply.elements.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
 Link::Link(Config config, core::Random& random)
     : RespWire(std::move(config.endpoint), config.largest_reply),
       attempts_(config.connect_timeout, random),
@@ -321,9 +333,8 @@ Link::Event* Link::next(Time now) {
     const bool was_stalled = pipeline_.is_stalled();
     const Pipeline::Command answered = pipeline_.answer(now);
     // The reason for a bar must not be overwritten by an error reply.
-    if (reply->type == Reply::Type::error && !answered.own && !right_.barred()) {
-      trouble_ = greeting_.said(*reply);
-    }
+    const Reply* const error = error_in(*reply);
+    if (error != nullptr && !answered.own && !right_.barred()) trouble_ = greeting_.said(*error);
     if (was_stalled && !pipeline_.is_stalled()) announce();
     if (answered.own) {
       on_own_reply(now, answered.tag, *reply);

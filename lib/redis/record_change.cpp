@@ -48,7 +48,7 @@ void RecordChange::claim(std::string& out, core::Random& random) {
 }
 
 void RecordChange::yield(std::string& out) const {
-  call(out, release_script, {repairer_key}, {mark});
+  call(out, release_script, {}, {repairer_key, mark});
 }
 
 void RecordChange::enrol(std::string& out, std::string_view candidate) const {

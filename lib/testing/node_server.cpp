@@ -168,26 +168,38 @@ std::optional<std::string> NodeServer::value(const std::string& key) const {
 void NodeServer::take_over(const std::string& token) {
   const std::int64_t now_ms = server_.wall_us(now()) / 1000;
   for (auto& [number, database] : server_.data) {
-    for (auto& [key, value] : database.at(now_ms)) {
-      if (key.starts_with(redis::own_prefix) && !key.starts_with(redis::permit_prefix)) continue;
-      sim::Value rest = value;
-      const std::string* const text = value.text();
-      auto* const readers = std::get_if<sim::Value::SortedSet>(&rest.data);
-      const bool reads = readers != nullptr && readers->erase(token) == 1;
-      if (!reads && (text == nullptr || *text != token)) continue;
-      database.put(key, {std::string(rival), value.expires});
-      taken_.push_back({number, key, std::move(rest)});
+    const auto take = [&, at = number](const std::string& key) {
+      const sim::Value* const held = database.find(key, now_ms);
+      if (held == nullptr) return;
+      taken_.push_back({at, key, *held});
+      database.put(key, {std::string(rival), held->expires});
+    };
+    for (const auto& [key, value] : database.at(now_ms)) {
+      if (key.starts_with(redis::readers_prefix)) {
+        sim::Value rest = value;
+        auto* const readers = std::get_if<sim::Value::SortedSet>(&rest.data);
+        if (readers == nullptr || readers->erase(token) == 0) continue;
+        database.put(key, std::move(rest));
+        take(key.substr(redis::readers_prefix.size()));
+      } else if (value.text() != nullptr && *value.text() == token) {
+        if (!key.starts_with(redis::own_prefix) || key.starts_with(redis::permit_prefix)) take(key);
+      }
     }
   }
 }
 
 void NodeServer::give_back() {
+  const std::int64_t now_ms = server_.wall_us(now()) / 1000;
   for (Taken& taken : std::exchange(taken_, {})) {
-    const auto* const readers = taken.rest.sorted_set();
-    if (readers != nullptr && !readers->empty()) {
-      server_.data[taken.database].put(taken.key, std::move(taken.rest));
+    sim::Database& database = server_.data[taken.database];
+    const sim::Value* const set =
+        database.find(std::string(redis::readers_prefix) + taken.key, now_ms);
+    const auto* const readers = set == nullptr ? nullptr : set->sorted_set();
+    const bool is_read = *taken.before.text() == redis::read_mark;
+    if (is_read && readers != nullptr && !readers->empty()) {
+      database.put(taken.key, std::move(taken.before));
     } else {
-      server_.data[taken.database].drop(taken.key);
+      database.drop(taken.key);
     }
   }
 }

@@ -49,11 +49,11 @@ class NodeServer {
     std::string unsent;
   };
 
-  /// A key that the rival has taken, and its value without the former holder.
+  /// A lock that the rival has taken, and its value before.
   struct Taken {
     int database;
     std::string key;
-    sim::Value rest;
+    sim::Value before;
   };
 
   void listen();

@@ -123,7 +123,7 @@ TEST_F(LockCommands, InspectOfAFreeResourceEndsWith0) {
   const Ended minority = run({"inspect", "orders"});
   EXPECT_EQ(minority.code, 0);
   EXPECT_THAT(minority.out, HasSubstr("orders: free"));
-  EXPECT_THAT(minority.out, HasSubstr("held by foreign"));
+  EXPECT_THAT(minority.out, HasSubstr("held by another program's value (a string of 7 bytes)"));
 }
 
 TEST_F(LockCommands, InspectShowsTheWaiters) {
@@ -184,14 +184,14 @@ TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
   const std::string token = pool.lease().owner_token();
   const auto held = [&] {
     for (int slot = 1; slot <= 3; ++slot) {
-      if (cluster.holders("quorumlock:permit:" + std::to_string(slot) + ":pool", token) == 3)
+      if (cluster.holders("quorumlock:permit:pool:" + std::to_string(slot), token) == 3)
         return slot;
     }
     return 0;
   };
   ASSERT_TRUE(eventually([&] { return held() != 0; }));
   const int left = held() % 3 + 1;
-  cluster.plant(2, "quorumlock:permit:" + std::to_string(left) + ":pool", "left");
+  cluster.plant(2, "quorumlock:permit:pool:" + std::to_string(left), "left");
   for (const std::string line : {"queue", "waiting"}) {
     cluster.raw_everywhere({"ZADD", "quorumlock:" + line + ":quorumlock:semaphore:pool",
                             line == "queue" ? "1" : "9000000000000", "w0123456789abcdef.7"});
@@ -202,7 +202,7 @@ TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
   EXPECT_THAT(text, HasSubstr("permit " + std::to_string(held()) + ": " + token +
                               " on 3 of 3 nodes  for "));
   EXPECT_THAT(text, HasSubstr("permit " + std::to_string(left) +
-                              ": left on 1 of 3 nodes: too few to hold it"));
+                              ": another program's value on 1 of 3 nodes: too few to hold it"));
   EXPECT_THAT(text, HasSubstr(cluster.shown_urls()[2] + "  2 of 3 permits held  1 in line"));
   EXPECT_THAT(text, HasSubstr("1. w0123456789abcdef.7  "));
 
@@ -223,9 +223,10 @@ TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
 TEST_F(LockCommands, InspectNamesAKeyThatIsNotALock) {
   // One node has a hash under the key.
   cluster.raw(1, {"HSET", "orders", "field", "value"});
-  EXPECT_THAT(run({"inspect", "orders"}).out, HasSubstr("held by another kind of value"));
+  EXPECT_THAT(run({"inspect", "orders"}).out,
+              HasSubstr("held by another program's value (a hash)"));
   const json document = json::parse(run({"--json", "inspect", "orders"}).out);
-  EXPECT_EQ(document.at("nodes")[1].at("detail"), "another kind of value");
+  EXPECT_EQ(document.at("nodes")[1].at("detail"), "another program's value (a hash)");
   EXPECT_THAT(document.at("waiters"), IsEmpty());
 }
 

@@ -102,20 +102,18 @@ class Guard {
       if (together) {
         replies_.clear();
         for (std::size_t left = keys_.size(); left > 0; left -= batch_of(left)) {
-          acquisitions(batch_of(left));
+          acquisitions();
         }
         tell();
       } else {
-        // A refused attempt is released before the next one.
-        vote(searches_ ? ":0\r\n*3\r\n:1\r\n:" : "*3\r\n:1\r\n:");
-        answer(reply_);
+        granted_alone();
       }
     } else {
       answer("+OK\r\n");
     }
     now_ += 50us;
     for (const core::ClaimId claim : claims_) session_.engine().release(now_, claim, true);
-    if (!together) return answer(":1\r\n");
+    if (!together) return answer(capacity_ == 0 ? "*1\r\n:1\r\n" : ":1\r\n");
     replies_.clear();
     for (std::size_t left = keys_.size(); left > 0; left -= batch_of(left)) {
       reply_.clear();
@@ -128,18 +126,23 @@ class Guard {
   static std::size_t batch_of(std::size_t left) {
     return std::min(left, redis::acquire::batch.most);
   }
-  /// Appends the replies to a batch of acquisitions.
-  void acquisitions(std::size_t locks) {
+  /// Appends the reply to a batch of acquisitions.
+  void acquisitions() {
     reply_.clear();
-    put(static_cast<std::int64_t>(1 + 4 * locks), "*");
+    put(2, "*");
     put(wall_.now_us() + core::microseconds_of(now_), ":");
-    for (std::size_t i = 0; i < locks; ++i) {
-      put(1, ":");
-      put(static_cast<std::int64_t>(fence_), ":");
-      put(0, ":");
-      put(0, ":");
-    }
+    put(static_cast<std::int64_t>(fence_), ":");
     replies_ += reply_;
+  }
+  void granted_alone() {
+    if (capacity_ == 0) {
+      replies_.clear();
+      acquisitions();
+      return tell();
+    }
+    // A refused attempt is released before the next one.
+    vote(searches_ ? ":0\r\n*3\r\n:1\r\n:" : "*3\r\n:1\r\n:");
+    answer(reply_);
   }
   /// Begins a vote, up to the fencing counter and the node's time.
   void vote(std::string_view begins) {

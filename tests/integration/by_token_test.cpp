@@ -152,7 +152,8 @@ TEST_F(ByTokenInspect, ReportsTheHolder) {
   EXPECT_EQ(seen->quorum, 3);
   EXPECT_EQ(seen->holder, lease.owner_token());
   EXPECT_EQ(seen->count(Vote::held), 5);
-  EXPECT_EQ(seen->nodes.at(0).token, "foreign");
+  EXPECT_EQ(seen->nodes.at(0).token, "");
+  EXPECT_EQ(seen->nodes.at(0).detail, "another program's value (a string of 7 bytes)");
   EXPECT_EQ(seen->nodes.at(1).token, lease.owner_token());
   ASSERT_TRUE(seen->nodes.at(1).expires_in.has_value());
   EXPECT_LE(*seen->nodes.at(1).expires_in, 20s);
@@ -171,7 +172,7 @@ TEST_F(ByTokenInspect, ReportsKeysThatAreNotLocks) {
   EXPECT_EQ(seen->holder, "");
   EXPECT_EQ(seen->nodes.at(0).vote, Vote::held);
   EXPECT_EQ(seen->nodes.at(1).vote, Vote::held);
-  EXPECT_EQ(seen->nodes.at(1).token, "for ever");
+  EXPECT_EQ(seen->nodes.at(1).detail, "another program's value (a string of 8 bytes)");
   EXPECT_FALSE(seen->nodes.at(1).expires_in.has_value());
   EXPECT_EQ(seen->nodes.at(2).vote, Vote::absent);
   EXPECT_EQ(seen->nodes.at(4).vote, Vote::unreachable);

@@ -82,18 +82,20 @@ TEST_F(InspectSemaphore, ReportsHoldersAndWaiters) {
 TEST_F(InspectSemaphore, ReportsAllPermitsOfTheGreatestSemaphore) {
   // All permits are reported, as held on every node.
   const auto slot = [this](long number) {
-    return "quorumlock:permit:" + std::to_string(number) + ":" + key;
+    return "quorumlock:permit:" + key + ":" + std::to_string(number);
   };
+  const std::string digits(34, 'a');  // a token has 40 hexadecimal digits
+  const auto token_of = [digits](long number) { return std::to_string(number + 100'000) + digits; };
   std::vector<std::string> all = {"MSET", "quorumlock:semaphore:" + key,
                                   std::to_string(Semaphore::max())};
   for (long number = 1; number <= Semaphore::max(); ++number) {
-    all.insert(all.end(), {slot(number), "token " + std::to_string(number)});
+    all.insert(all.end(), {slot(number), token_of(number)});
   }
   cluster().raw_everywhere(all);
   const Inspection seen = coordinator.inspect(key).value();
   EXPECT_EQ(seen.semaphore.capacity, Semaphore::max());
   ASSERT_EQ(seen.semaphore.permits.size(), static_cast<std::size_t>(Semaphore::max()));
-  EXPECT_EQ(seen.semaphore.permits.back().token, "token 1024");
+  EXPECT_EQ(seen.semaphore.permits.back().token, token_of(1024));
   EXPECT_FALSE(seen.semaphore.permits.back().expires_in.has_value());
 }
 

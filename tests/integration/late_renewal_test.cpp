@@ -152,7 +152,7 @@ TEST_F(LateRenewal, ATokenOfADowngradedWriterIsNotExtendedAfterAnotherClientsHol
   ASSERT_TRUE(eventually([&] {
     int readers = 0;
     for (int node = 0; node < 5; ++node) {
-      if (cluster().raw(node, {"TYPE", key}).text == "zset") ++readers;
+      if (cluster().raw(node, {"GET", key}).text == "quorumlock:readers") ++readers;
     }
     return readers >= 3;
   }));

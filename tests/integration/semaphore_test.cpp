@@ -23,12 +23,12 @@ class Semaphores : public FiveNodes {
   const std::string line = "quorumlock:queue:" + semaphore_key;
 
   [[nodiscard]] std::string slot(int number) const {
-    return "quorumlock:permit:" + std::to_string(number) + ":" + key;
+    return "quorumlock:permit:" + key + ":" + std::to_string(number);
   }
   /// Returns how many permits this node has granted.
   int given(int node) const {
     return static_cast<int>(
-        cluster().raw(node, {"KEYS", "quorumlock:permit:*:" + key}).elements.size());
+        cluster().raw(node, {"KEYS", "quorumlock:permit:" + key + ":*"}).elements.size());
   }
   bool none_given() const {
     return eventually([&] {

@@ -1,7 +1,13 @@
+#include <gmock/gmock.h>
 #include <quorumlock/election.hpp>
 #include <quorumlock/semaphore.hpp>
 
+#include <map>
+#include <set>
+
 #include "integration/fixture.hpp"
+#include "support/redis.hpp"
+#include "support/users.hpp"
 
 // A user of nodes that are shared with others: its rights end at its own prefix.
 namespace quorumlock::test {
@@ -9,18 +15,25 @@ namespace {
 
 constexpr const char* prefix = "tenant:";
 
-/// Three nodes on which the user "tenant" has the rights that docs/nodes.md gives it, and no more.
+/// Three nodes on which a user has the rights that docs/security.md gives an application whose
+/// locks begin with the prefix, and no more.
 class Tenants : public ::testing::Test {
  protected:
   explicit Tenants(std::chrono::milliseconds longest = 20s)
       : max_ttl(longest),
         cluster({.size = 3, .tcp = true, .enrolled = false, .max_ttl = longest, .user = ""}) {
     for (int node = 0; node < 3; ++node) cluster.enrol(node);
-    cluster.raw_everywhere({"ACL", "SETUSER", "tenant", "on", ">secret", "+@all", "-@dangerous",
-                            "+info", "+config|get", "+client|kill", "~tenant:*",
-                            "~quorumlock:*:tenant:*", "~quorumlock:enrolment",
-                            "~quorumlock:candidate", "~quorumlock:repairer", "~quorumlock:members",
-                            "&quorumlock:*"});
+    make("locker", {});
+  }
+
+  /// Makes the user "tenant" with the rights of this user of docs/security.md, and with these.
+  void make(const std::string& role, const std::vector<std::string>& more) {
+    cluster.raw_everywhere({"ACL", "DELUSER", "tenant"});
+    std::vector<std::string> words = words_of_user(role, "secret", prefix);
+    words.front() = "tenant";
+    words.insert(words.begin(), {"ACL", "SETUSER"});
+    words.insert(words.end(), more.begin(), more.end());
+    cluster.raw_everywhere(words);
   }
 
   /// Returns the options of a user with all rights.
@@ -56,11 +69,48 @@ class Tenants : public ::testing::Test {
   Cluster cluster;
 };
 
-/// Tenants of nodes with short quarantines.
+/// Tenants of nodes with short quarantines, who may also enrol these nodes.
 class TenantsOfNodesThatForget : public Tenants {
  protected:
-  TenantsOfNodesThatForget() : Tenants(1s) {}
+  TenantsOfNodesThatForget() : Tenants(1s) {
+    make("locker", {"~quorumlock:enrolment", "~quorumlock:members", "~quorumlock:candidate",
+                    "~quorumlock:repairer"});
+  }
 };
+
+/// A call of each command of a role that has keys, with these words in front of the key and behind
+/// it.
+struct Form {
+  std::vector<std::string> before, after;
+};
+const std::map<std::string, Form>& forms() {
+  static const std::map<std::string, Form> all = {
+      {"mget", {{}, {}}},
+      {"get", {{}, {}}},
+      {"set", {{}, {"x"}}},
+      {"exists", {{}, {}}},
+      {"del", {{}, {}}},
+      {"pexpire", {{}, {"1"}}},
+      {"pttl", {{}, {}}},
+      {"type", {{}, {}}},
+      {"getrange", {{}, {"0", "-1"}}},
+      {"strlen", {{}, {}}},
+      {"zadd", {{}, {"1", "x"}}},
+      {"zrange", {{}, {"0", "-1"}}},
+      {"zrem", {{}, {"x"}}},
+      {"zremrangebyscore", {{}, {"0", "1"}}},
+      {"zremrangebyrank", {{}, {"0", "1"}}},
+      {"zrangebyscore", {{}, {"0", "1"}}},
+      {"zscore", {{}, {"x"}}},
+      {"hset", {{}, {"x", "x"}}},
+      {"hget", {{}, {"x"}}},
+      {"hdel", {{}, {"x"}}},
+      {"hmget", {{}, {"x"}}},
+      {"eval", {{"return 1", "1"}, {}}},
+      {"evalsha", {{"0000000000000000000000000000000000000000", "1"}, {}}},
+  };
+  return all;
+}
 
 TEST_F(Tenants, DoEverythingWithTheirOwnKeys) {
   // A tenant uses each kind of lock in each way: no node refuses any key.
@@ -128,7 +178,7 @@ TEST_F(Tenants, DoEverythingWithTheirOwnKeys) {
     lease->detach();
     ASSERT_TRUE(ok(there.extend("token", token, 20s)));
     ASSERT_TRUE(ok(there.release("token", token)));
-    const std::string mark = "quorumlock:released:" + token.text() + ":tenant:token";
+    const std::string mark = "quorumlock:released:tenant:token:" + token.text();
     // A node that was slow to grant the lock has nothing to release.
     EXPECT_TRUE(eventually([&] { return cluster.holders(mark) >= cluster.quorum(); }));
   }
@@ -151,6 +201,87 @@ TEST_F(Tenants, DoEverythingWithTheirOwnKeys) {
   for (auto& answer : answers) ASSERT_TRUE(ok(answer.get()));
   ASSERT_TRUE(ok(here.status()));
   EXPECT_EQ(refused(), "");
+}
+
+TEST_F(Tenants, WithFewRightsLockWithoutWaitingInOrder) {
+  // The role "plain": exclusive locks, with and without fencing, alone and in one batch.
+  make("plain", {});
+  for (const bool fencing : {true, false}) {
+    Options options = tenants();
+    options.fencing = fencing;
+    options.order = WaitOrder::unordered;
+    Coordinator here = connect(options);
+    Coordinator there = connect(options);
+    const std::string name = fencing ? "fenced" : "unfenced";
+    Result<Lease> lease = here.acquire(name);
+    ASSERT_TRUE(ok(lease));
+    ASSERT_TRUE(ok(lease->extend(20s)));
+    EXPECT_TRUE(fails_with(there.acquire(name), Errc::contended));
+    const OwnerToken token(lease->owner_token());
+    ASSERT_TRUE(ok(there.extend(name, token, 20s)));
+    lease->detach();
+    ASSERT_TRUE(ok(there.release(name, token)));
+    std::vector<Answer<Result<Lease>>> answers(40);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      here.async_acquire(name + std::to_string(i), {}, {}, answers[i].handler());
+    }
+    for (auto& answer : answers) ASSERT_TRUE(ok(answer.get()));
+  }
+  EXPECT_EQ(refused(), "");
+}
+
+TEST_F(Tenants, ReachNoKeyOfAnother) {
+  // The keys of another tenant are there, by every command of the role, alone and in a script.
+  const std::vector<std::string> families = {"fence",     "queue",     "waiting",  "granted",
+                                             "readers",   "replanted", "released", "leader",
+                                             "semaphore", "permit"};
+  std::vector<std::string> theirs = {"other:x", "quorumlock:other"};
+  for (const std::string& family : families) {
+    theirs.push_back("quorumlock:" + family + ":other:x");
+    theirs.push_back("quorumlock:" + family + ":quorumlock:semaphore:other:x");
+    theirs.push_back("quorumlock:" + family + ":x:tenant:x");
+    theirs.push_back("quorumlock:" + family + ":x:" + prefix);
+  }
+  const std::vector<std::string> of_the_node = {"quorumlock:enrolment", "quorumlock:members",
+                                                "quorumlock:candidate", "quorumlock:repairer"};
+  const std::set<std::string> reading = {"mget",          "get",      "exists", "pttl",
+                                         "type",          "getrange", "strlen", "zrange",
+                                         "zrangebyscore", "zscore",   "hget",   "hmget"};
+  for (const std::string& key : theirs) cluster.raw(0, {"SET", key, "theirs"});
+  std::string url = cluster.urls()[0];
+  Redis tenant(url.insert(url.find("//") + 2, "tenant:secret@"));
+  std::set<std::string> commands = {"eval", "evalsha"};
+  for (const std::string& word : words_of_user("locker", "secret", prefix)) {
+    if (!word.starts_with('+') || word.find('|') != word.npos) continue;
+    const std::string command = word.substr(1);
+    const Reply known = cluster.raw(0, {"COMMAND", "INFO", command});
+    ASSERT_EQ(known.elements.size(), 1U) << command;
+    if (known.elements[0].elements.at(3).integer == 0) continue;  // it has no keys
+    ASSERT_TRUE(forms().contains(command)) << "say in forms() how " << command << " is called";
+    commands.insert(command);
+  }
+  const auto expect_refused = [&](const std::string& command, const std::string& key) {
+    const Form& form = forms().at(command);
+    std::vector<std::string> words = {command};
+    words.insert(words.end(), form.before.begin(), form.before.end());
+    words.push_back(key);
+    words.insert(words.end(), form.after.begin(), form.after.end());
+    const Reply alone = tenant(words);
+    EXPECT_TRUE(alone.text.starts_with("NOPERM")) << command << " " << key << ": " << alone.text;
+    if (command.starts_with("eval")) return;
+    words.insert(words.begin(), {"EVAL", "return redis.call(unpack(ARGV))", "0"});
+    const Reply scripted = tenant(words);
+    EXPECT_THAT(scripted.text, ::testing::AnyOf(::testing::HasSubstr("ACL failure in script"),
+                                                ::testing::HasSubstr("user executing the script"),
+                                                ::testing::HasSubstr("NOPERM")))
+        << command << " " << key << " in a script";
+  };
+  for (const std::string& command : commands) {
+    for (const std::string& key : theirs) expect_refused(command, key);
+    if (reading.contains(command)) continue;
+    for (const std::string& key : of_the_node) expect_refused(command, key);
+  }
+  for (const std::string& key : theirs) EXPECT_EQ(cluster.value(0, key), "theirs") << key;
 }
 
 TEST_F(TenantsOfNodesThatForget, BringThemBack) {

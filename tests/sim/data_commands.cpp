@@ -102,6 +102,15 @@ std::pair<std::size_t, std::size_t> range(std::int64_t start, std::int64_t stop,
   return {static_cast<std::size_t>(from), static_cast<std::size_t>(to) + 1};
 }
 
+/// The end of a range of scores from the least one up to this one, without it.
+std::optional<double> score_before(Arguments words) {
+  double most = 0;
+  const char* const end = words[3].data() + words[3].size();
+  const bool known = words[2] == "-inf" && words[3].starts_with('(') &&
+                     std::from_chars(words[3].data() + 1, end, most).ptr == end;
+  return known ? std::optional(most) : std::nullopt;
+}
+
 }  // namespace
 
 std::string del(const Moment& moment, Arguments words) {
@@ -136,6 +145,19 @@ std::string getrange(const Moment& moment, Arguments words) {
   if (value->text() == nullptr) return resp::error(wrong_type);
   const auto [from, to] = range(*start, *stop, value->text()->size());
   return resp::bulk(std::string_view(*value->text()).substr(from, to - from));
+}
+
+std::string hdel(const Moment& moment, Arguments words) {
+  bool error = false;
+  Value::Hash* const fields = kept<Value::Hash>(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  if (fields == nullptr) return resp::integer(0);
+  std::int64_t removed = 0;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    removed += static_cast<std::int64_t>(fields->erase(words[i]));
+  }
+  if (fields->empty()) moment.keys->erase(words[1], moment.now_ms());
+  return resp::integer(removed);
 }
 
 std::string hget(const Moment& moment, Arguments words) {
@@ -284,6 +306,13 @@ std::string set(const Moment& moment, Arguments words) {
   return reply;
 }
 
+std::string strlen(const Moment& moment, Arguments words) {
+  const Value* const value = moment.keys->find(words[1], moment.now_ms());
+  if (value == nullptr) return resp::integer(0);
+  if (value->text() == nullptr) return resp::error(wrong_type);
+  return resp::integer(static_cast<std::int64_t>(value->text()->size()));
+}
+
 std::string type(const Moment& moment, Arguments words) {
   const Value* const value = moment.keys->find(words[1], moment.now_ms());
   if (value == nullptr) return resp::status("none");
@@ -332,18 +361,57 @@ std::string zrem(const Moment& moment, Arguments words) {
   return resp::integer(removed);
 }
 
+std::string zrangebyscore(const Moment& moment, Arguments words) {
+  const auto most = score_before(words);
+  if (!most) return resp::error("ERR min or max is not a float");
+  const bool limited = words.size() == 7 && lower(words[4]) == "limit" && words[5] == "0";
+  if (words.size() != 4 && !limited) return resp::error(syntax_error);
+  const auto limit = limited ? whole_number(words[6]) : std::numeric_limits<std::int64_t>::max();
+  if (!limit) return resp::error(not_an_integer);
+  bool error = false;
+  const Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  std::vector<std::pair<double, std::string_view>> order;
+  if (set != nullptr) {
+    for (const auto& [member, number] : *set) {
+      if (number < *most) order.emplace_back(number, member);
+    }
+  }
+  std::ranges::sort(order);
+  std::vector<std::string> members;
+  for (const auto& [number, member] : order) {
+    if (static_cast<std::int64_t>(members.size()) == *limit) break;
+    members.push_back(resp::bulk(member));
+  }
+  return resp::array(members);
+}
+
+std::string zremrangebyrank(const Moment& moment, Arguments words) {
+  const auto start = whole_number(words[2]);
+  const auto stop = whole_number(words[3]);
+  if (!start || !stop) return resp::error(not_an_integer);
+  bool error = false;
+  Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  if (set == nullptr) return resp::integer(0);
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [member, number] : *set) order.emplace_back(number, member);
+  std::ranges::sort(order);
+  const auto [from, to] = range(*start, *stop, order.size());
+  for (std::size_t i = from; i < to; ++i) set->erase(order[i].second);
+  if (set->empty()) moment.keys->erase(words[1], moment.now_ms());
+  return resp::integer(static_cast<std::int64_t>(to - from));
+}
+
 std::string zremrangebyscore(const Moment& moment, Arguments words) {
-  double most = 0;
-  const char* const end = words[3].data() + words[3].size();
-  const bool known = words[2] == "-inf" && words[3].starts_with('(') &&
-                     std::from_chars(words[3].data() + 1, end, most).ptr == end;
-  if (!known) return resp::error("ERR min or max is not a float");
+  const auto most = score_before(words);
+  if (!most) return resp::error("ERR min or max is not a float");
   bool error = false;
   Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
   if (set == nullptr) return resp::integer(0);
   const auto removed =
-      std::erase_if(*set, [most](const auto& member) { return member.second < most; });
+      std::erase_if(*set, [&most](const auto& member) { return member.second < *most; });
   if (set->empty()) moment.keys->erase(words[1], moment.now_ms());
   return resp::integer(static_cast<std::int64_t>(removed));
 }

@@ -15,6 +15,7 @@ std::string del(const Moment& moment, Arguments words);
 std::string exists(const Moment& moment, Arguments words);
 std::string get(const Moment& moment, Arguments words);
 std::string getrange(const Moment& moment, Arguments words);
+std::string hdel(const Moment& moment, Arguments words);
 std::string hget(const Moment& moment, Arguments words);
 std::string hmget(const Moment& moment, Arguments words);
 std::string hset(const Moment& moment, Arguments words);
@@ -26,11 +27,15 @@ std::string publish(const Moment& moment, Arguments words);
 std::string pttl(const Moment& moment, Arguments words);
 std::string scan(const Moment& moment, Arguments words);
 std::string set(const Moment& moment, Arguments words);
+std::string strlen(const Moment& moment, Arguments words);
 std::string time(const Moment& moment, Arguments words);
 std::string type(const Moment& moment, Arguments words);
 std::string zadd(const Moment& moment, Arguments words);
 std::string zrange(const Moment& moment, Arguments words);
+/// Supports only ranges from the least score (-inf) up to an exclusive greatest one, with LIMIT 0.
+std::string zrangebyscore(const Moment& moment, Arguments words);
 std::string zrem(const Moment& moment, Arguments words);
+std::string zremrangebyrank(const Moment& moment, Arguments words);
 /// Supports only ranges from the least score (-inf) up to an exclusive greatest one.
 std::string zremrangebyscore(const Moment& moment, Arguments words);
 std::string zscore(const Moment& moment, Arguments words);

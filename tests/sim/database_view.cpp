@@ -25,11 +25,12 @@ std::optional<std::string> DatabaseView::token_of(const std::string& key) const 
 }
 
 bool DatabaseView::has_token(const std::string& key, const std::string& token) const {
-  if (const Value::SortedSet* const readers = sorted_set_of(key)) {
-    const auto reader = readers->find(token);
-    return reader != readers->end() && reader->second >= static_cast<double>(now_us_ / 1000);
-  }
-  return token_of(key) == token;
+  const std::optional<std::string> holder = token_of(key);
+  if (holder != redis::read_mark) return holder == token;
+  const Value::SortedSet* const readers = sorted_set_of(std::string(redis::readers_prefix) + key);
+  if (readers == nullptr) return false;
+  const auto reader = readers->find(token);
+  return reader != readers->end() && reader->second >= static_cast<double>(now_us_ / 1000);
 }
 
 std::optional<std::chrono::nanoseconds> DatabaseView::time_left(const std::string& key) const {

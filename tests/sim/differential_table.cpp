@@ -27,14 +27,18 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"counter", "quorumlock:fence:$lock"},
       {"counters", "quorumlock:fence:$one quorumlock:fence:$two"},
       {"line", "quorumlock:queue:$lock | quorumlock:queue:$lock | quorumlock:waiting:$lock"},
-      {"permit", "quorumlock:permit:$slot:$job"},
-      {"key", "$any | quorumlock:fence:$any | quorumlock:replanted:$any | $enrolment | $candidate"},
+      {"permit", "quorumlock:permit:$job:$slot"},
+      {"key",
+       "$any | quorumlock:fence:$any | quorumlock:replanted:$any | quorumlock:granted:$any | "
+       "$enrolment | "
+       "$candidate"},
       {"token", "token-1 | token-2 | token-3"},
       {"ttl", "20000 | 30000 | 60000 | 20000 | $short | $odd"},
       {"odd", "$short | 30000 | 30000 | 0 | -5 | 9223372036854775807"},
       {"life", "1000000 | 2592000000 | 1000000 | 2592000000 | $short | 0"},
       {"life_or_none", "$life | $life | 0"},
       {"fence", "0 | 0 | 7 | 8 | 1000 | $us | $us-40000000 | $us+80000000 | $us+120000000 | $edge"},
+      {"wall", "$us | $us | $us-40000000 | $us+120000000 | $fence"},
       {"edge", "0 | 7 | 8 | 9007199254740990 | 9007199254740991 | 9007199254740992"},
       {"late", "$us+5000000 | $us+5000000 | $us+5000000 | 0 | $us-1000 | $us | $us+1"},
       {"left", "9000000 | 9000000 | 0 | -4000000"},
@@ -49,14 +53,16 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"ticket", "$us | $us-3 | $us+2 | 1 | 2 | 3"},
       {"flag", "1 | 0 | 1"},
       {"mode", "w | r"},
+      {"by", "w | r | t"},
+      {"barred", "0 | 0 | 30000"},
       {"slot", "1 | 2 | 3"},
       {"capacity", "3 | 3 | 3 | 2 | 1"},
       {"usual", "run-1:30000,86400@#f.0s.d"},
       {"terms", "$usual | $usual | $usual | $usual | run-2:30000,86400@#f.0s.e"},
       {"run", "run-1 | run-2"},
       {"waits", "$run:30000,86400@#f.0s.e:abc | $run:30000,86400@#f.0s.e:abc:known"},
-      {"votes", "$lock $counter $enrolment"},
-      {"both", "$one $two $counters $enrolment"},
+      {"votes", "$lock $counter"},
+      {"both", "$one $two $counters"},
       // A batch never names another lock's counter, which no resource is called.
       {"named", "$any | $any | $any | $any | $any | $enrolment | $candidate"},
       {"asked", "$named $token $fence | $named $token $fence $asked"},
@@ -82,11 +88,15 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"permit_of", "SET quorumlock:permit"},
       {"labelled", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@web-3:812"},
       {"digits", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"},
-      {"get_all", "CALL acquire_all x y quorumlock:fence:x quorumlock:fence:y $enrolment /"},
-      {"keep_all", "CALL renew_all x y quorumlock:fence:x quorumlock:fence:y $enrolment /"},
-      {"raise_all", "CALL raise_all x y quorumlock:fence:x quorumlock:fence:y $enrolment /"},
+      {"get", "CALL acquire_all x quorumlock:fence:x /"},
+      {"get_all", "CALL acquire_all x y quorumlock:fence:x quorumlock:fence:y /"},
+      {"keep", "CALL renew_all x quorumlock:fence:x /"},
+      {"keep_all", "CALL renew_all x y quorumlock:fence:x quorumlock:fence:y /"},
+      {"raise_all", "CALL raise x y quorumlock:fence:x quorumlock:fence:y /"},
+      {"drop", "CALL release_all x /"},
       {"drop_all", "CALL release_all x y /"},
-      {"raise", "CALL raise x quorumlock:fence:x $enrolment /"},
+      {"raise", "CALL raise x quorumlock:fence:x /"},
+      {"in_line", "ZADD quorumlock:waiting:x $far"},
       {"r", "r0123456789abcdef"},
       {"w", "w0123456789abcdef"},
       {"latest", "9000000000000000"},
@@ -100,20 +110,17 @@ const std::map<std::string, std::string_view>& alternatives() {
 std::vector<Row> rows() {
   return {
       // Scripts, by name.
-      {30, "CALL acquire $votes / $token $ttl $fence $fence $life_or_none $terms $fence"},
-      {20, "CALL acquire $enrolment / $ttl $fence $life_or_none $asked $terms $fence"},
+      {50, "CALL acquire / $ttl $wall $life_or_none $asked $terms $fence"},
+      {70,
+       "CALL acquire_all $votes / $token $ttl $fence $wall $life $flag $nobody $ticket $entry "
+       "$mode "
+       "0 0 $terms $fence"},
       {35,
-       "CALL acquire_all $both / $token $ttl $fence $fence $life_or_none $nobody $ticket $entry "
-       "$mode $terms $fence"},
-      {25,
-       "CALL acquire_ordered $votes / $token $ttl $fence $fence $life_or_none $waiter $ticket "
-       "$entry $terms $fence"},
+       "CALL acquire_all $both / $token $ttl $fence $wall $life $flag $nobody $ticket $entry $mode "
+       "0 0 $terms $fence"},
       {40,
-       "CALL acquire_permit $sem quorumlock:fence:$sem $enrolment / $token $ttl $fence $fence "
-       "$life $flag $nobody $ticket $entry $slot $capacity $terms $fence"},
-      {40,
-       "CALL acquire_shared $votes / $token $ttl $fence $fence $life_or_none $nobody $ticket "
-       "$entry $terms $fence"},
+       "CALL acquire_all $sem quorumlock:fence:$sem / $token $ttl $fence $wall $life $flag $nobody "
+       "$ticket $entry w $slot $capacity $terms $fence"},
       {8, "CALL adopt $enrolment $candidate $members / $terms $terms n1,s,-,n1,n2"},
       {4, "CALL adopt $enrolment $candidate $members / '' $terms n1,s,-,n1,n2"},
       {5, "CALL announce $lock quorumlock:leader:$lock / $token $fence $fence text $ttl"},
@@ -126,22 +133,20 @@ std::vector<Row> rows() {
       {8, "CALL queue $one $two / $entry $places $places"},
       {12, "CALL queue $sem / $entry $writer $ticket"},
       {15, "CALL raise $votes / $token $fence $life $terms $fence"},
-      {8, "CALL raise_all $both / $token $fence $life $terms $fence"},
-      {8, "CALL release $lock / $token"},
-      {12, "CALL release $lock / $token $nobody $waiter"},
-      {15, "CALL release / $given"},
-      {8, "CALL release_all $one $two / $token $nobody $waiter"},
-      {4, "CALL release_all $one $two / $token"},
-      {20, "CALL release_permit $sem / $token $slot $nobody $writer"},
-      {8, "CALL release_token $lock / $token $ttl"},
-      {10, "CALL renew $enrolment $lock / $ttl $flag $life $renewed $late $terms $fence"},
-      {8,
-       "CALL renew $enrolment $one $two / $ttl $flag $life $renewed $renewed $late $terms $fence"},
-      {15, "CALL renew_all $both / $token $ttl $fence $flag $life $mode $late $terms $fence"},
+      {8, "CALL raise $both / $token $fence $life $terms $fence"},
+      {8, "CALL raise $permit quorumlock:fence:$sem / $token $fence $life $terms $fence"},
+      {20, "CALL release / $given"},
+      {25, "CALL release_all $lock / $token $nobody $nobody 0 $barred"},
+      {12, "CALL release_all $one $two / $token $nobody $nobody 0 $barred"},
+      {20, "CALL release_all $sem / $token $nobody $nobody $slot 0"},
+      {10, "CALL renew $lock / $ttl $flag $life $renewed $late $terms $fence"},
+      {8, "CALL renew $one $two / $ttl $flag $life $renewed $renewed $late $terms $fence"},
+      {25, "CALL renew_all $votes / $token $ttl $fence $flag $life $by 0 0 $late $terms $fence"},
+      {15, "CALL renew_all $both / $token $ttl $fence $flag $life $mode 0 0 $late $terms $fence"},
       {20,
-       "CALL renew_permit $permit quorumlock:fence:$sem $enrolment $sem / $token $ttl $fence "
-       "$flag $life $capacity $late $terms $fence"},
-      {16, "CALL renew_shared $votes / $token $ttl $fence $flag $life $late $terms $fence"},
+       "CALL renew_all $sem quorumlock:fence:$sem / $token $ttl $fence $flag $life w $slot "
+       "$capacity "
+       "$late $terms $fence"},
       {8, "CALL repair $repairer $counters / me 2000 $life $fence $fence"},
       {2, "CALL repair $repairer $counters / another 2000 $life $fence $fence"},
       {5, "CALL replace $enrolment $candidate / $terms $waits $life"},
@@ -190,6 +195,11 @@ std::vector<Row> rows() {
       {5, "DEL $permit"},
       {2, "DEL $sem"},
       {2, "ZADD quorumlock:queue:$lock $ticket $waiter"},
+      {2, "HSET quorumlock:granted:$lock $waiter $token"},
+      {2, "HDEL quorumlock:granted:$lock $waiter"},
+      {1, "STRLEN $key"},
+      {1, "ZRANGEBYSCORE $line -inf ($ms LIMIT 0 2"},
+      {1, "ZREMRANGEBYRANK quorumlock:readers:$lock 0 -1"},
       {1, "ZADD $lock x $token"},
       {1, "ZADD $lock 1"},
       {2, "ZRANGE $line -2 -1"},
@@ -211,7 +221,7 @@ std::vector<Row> rows() {
       {1, "SELECT x"},
       {2, "SCRIPT LOAD $source"},
       {3, "SCRIPT EXISTS $sha $none"},
-      {2, "EVALSHA $sha 1 absent token"},
+      {2, "EVALSHA $sha 0 absent token"},
       {1, "SCRIPT FLUSH"},
       {1, "EVALSHA $none 0 a"},
       {1, "EVALSHA $none 5 a"},
@@ -251,21 +261,26 @@ std::vector<std::string_view> states_of_a_lock() {
       "SET $one token-1 PX 30000",
       "SET $one token-1",
       "SET $one token-2 PX 30000 ; SET quorumlock:replanted:$one token-1 PX 30000",
-      "SET quorumlock:released:token-1:$one 1 PX 30000 ; SET quorumlock:fence:$one 1000",
+      "SET quorumlock:released:$one:token-1 1 PX 30000 ; SET quorumlock:fence:$one 1000",
       "HSET $one field value",
-      "ZADD $one $far token-1 $ms+3000 token-2 ; PEXPIRE $one 30000 ; SET $two token-1 PX 5000",
-      "ZADD $one $far.5 token-1 ; PEXPIRE $one 30000 ; ZADD $two $far token-1 ; PEXPIRE $two 9000",
-      "ZADD $one $ms-1 token-1 $ms token-2 ; PEXPIRE $one 30000",
-      "ZADD $one $ms-1 token-2 ; PEXPIRE $one 30000",
+      "SET $one quorumlock:readers PX 30000 ; ZADD quorumlock:readers:$one $far token-1 $ms+3000 "
+      "token-2 ; PEXPIRE quorumlock:readers:$one 30000 ; SET $two token-1 PX 5000",
+      "SET $one quorumlock:readers PX 30000 ; ZADD quorumlock:readers:$one $far token-1 ; SET $two "
+      "quorumlock:readers PX 9000 ; ZADD quorumlock:readers:$two $far token-1",
+      "SET $one quorumlock:readers PX 30000 ; ZADD quorumlock:readers:$one $ms-1 token-1 $ms "
+      "token-2",
+      "SET $one quorumlock:readers PX 30000 ; ZADD quorumlock:readers:$one $ms-1 token-2",
+      "SET $one quorumlock:readers PX 30000",
+      "ZADD quorumlock:readers:$one $far token-1",
       "ZADD $one $far token-1",
       "SET $one token-1 PX 30000 ; HSET quorumlock:leader:$one token token-1 version 3 fence 7 "
       "value "
       "text",
       "SET $one token-1 PX 30000 ; SET quorumlock:leader:$one text ; HSET quorumlock:fence:$one a "
       "b",
-      "SET $sem 3 ; SET quorumlock:permit:1:$job token-1 PX 30000 ; SET quorumlock:permit:2:$job "
-      "token-2 PX 900 ; HSET quorumlock:permit:3:$job a b ; SET quorumlock:fence:$sem 9",
-      "SET $sem 2 ; SET quorumlock:permit:2:$job token-1",
+      "SET $sem 3 ; SET quorumlock:permit:$job:1 token-1 PX 30000 ; SET quorumlock:permit:$job:2 "
+      "token-2 PX 900 ; HSET quorumlock:permit:$job:3 a b ; SET quorumlock:fence:$sem 9",
+      "SET $sem 2 ; SET quorumlock:permit:$job:2 token-1",
       "SET $candidate run-1:30000,86400@#f.0s.e:abc ; SET $repairer another ; SET $members old",
   };
 }
@@ -275,7 +290,8 @@ std::vector<std::string_view> states_of_a_line() {
       "",
       "ZADD quorumlock:queue:$one 5 $writer ; ZADD quorumlock:waiting:$one $far $writer",
       "ZADD quorumlock:queue:$one 5 w0123456789abcdef.22 ; "
-      "ZADD quorumlock:waiting:$one $far.5 w0123456789abcdef.22",
+      "ZADD quorumlock:waiting:$one $far w0123456789abcdef.22 ; "
+      "HSET quorumlock:granted:$one w0123456789abcdef.22 token-1",
       "ZADD quorumlock:queue:$one 4 wfedcba9876543210.1 5 r0123456789abcdef.3 ; "
       "ZADD quorumlock:waiting:$one $far wfedcba9876543210.1 $far r0123456789abcdef.3 ; "
       "ZADD quorumlock:queue:$two 3 r0123456789abcdef.3 5 wfedcba9876543210.1 ; "
@@ -301,7 +317,6 @@ Words Draw::alternative(const std::string& name) {
   if (name == "two") return {"{odd} \0 name"s};
   if (name == "job") return {"{odd} \0 jobs"s};
   if (name == "long") return {std::string(2000, 'x')};
-  if (name == "cut") return {std::string(1024, 'x')};
   if (name == "none") return {std::string(40, 'f')};
   if (name == "short") return {std::to_string(random.between(1, 30))};
   if (name == "sha") return {std::string(redis::release_script.sha1)};

@@ -228,12 +228,79 @@ TEST(Differential, OddCountersAreAnErrorAndGiveNoTokenOrLock) {
     // A renewal of several locks goes on with the others: the lock is gone from this node.
     const std::string before = begin(odd);
     const Reply renewed =
-        twins.ask(draw.command("CALL renew $enrolment $one / 9000 1 9000 mine 7 "
+        twins.ask(draw.command("CALL renew $one / 9000 1 9000 mine 7 "
                                "9000000 $latest $usual 0",
                                twins.now_us()));
     EXPECT_EQ(to_text(renewed, twins.now_us()), "{now 3}");
     EXPECT_EQ(twins.real_keys(), before);
   }
+}
+
+// Another program has each kind of value under each key that the scripts name.
+TEST(Differential, NoScriptChangesWhatAnotherProgramHas) {
+  SCOPED_TRACE("QUORUMLOCK_TEST_SEED=" + std::to_string(drawn_seed()));
+  table::Draw draw(drawn_seed());
+  Twins twins({});
+  const std::vector<std::pair<std::string, std::vector<std::string>>> kinds = {
+      {"string", {"SET", "key", "theirs"}},
+      {"list", {"RPUSH", "key", "theirs"}},
+      {"hash", {"HSET", "key", "its", "field"}},
+      {"set", {"SADD", "key", "theirs"}},
+      {"zset", {"ZADD", "key", "1", "theirs"}},
+      {"stream", {"XADD", "key", "1-1", "its", "field"}}};
+  // Each key, with the kind of value that our scripts have there; we may change that.
+  const std::vector<std::pair<std::string_view, std::string>> keys = {
+      {"$one", ""},
+      {"quorumlock:permit:$job:1", ""},
+      {"$sem", "string"},
+      {"quorumlock:fence:$one", "string"},
+      {"quorumlock:fence:$sem", "string"},
+      {"quorumlock:queue:$one", "zset"},
+      {"quorumlock:queue:$sem", "zset"},
+      {"quorumlock:waiting:$one", "zset"},
+      {"quorumlock:granted:$one", "hash"},
+      {"quorumlock:readers:$one", "zset"},
+      {"quorumlock:replanted:$one", "string"},
+      {"quorumlock:released:$one:token-1", "string"},
+      {"quorumlock:leader:$one", "hash"}};
+  int asked = 0;
+  for (const auto& [text, ours] : keys) {
+    const std::string key = draw.words(text, 0).at(0);
+    for (const auto& [kind, plant] : kinds) {
+      if (kind == ours) continue;
+      for (const std::string_view of_lock : {"", "SET $one token-1 PX 30000",
+                                             "SET $one quorumlock:readers PX 30000 ; "
+                                             "ZADD quorumlock:readers:$one $far token-1"}) {
+        for (const Row& row : table::rows()) {
+          if (!row.text.starts_with("CALL ")) continue;
+          SCOPED_TRACE(std::string(row.text) + " with a " + kind + " under " + std::string(text));
+          (void)twins.control({"FLUSHALL"});
+          (void)twins.control({"SET", "quorumlock:enrolment", "run-1:30000,a,86400:durable"});
+          draw.usual = true;
+          for (const Words& words : draw.commands(of_lock, twins.now_us())) {
+            (void)twins.control(words);
+          }
+          (void)twins.control({"DEL", key});
+          Words planted = plant;
+          planted[1] = key;
+          ASSERT_FALSE(twins.control(planted).is_error());
+          (void)twins.control({"PEXPIRE", key, "3600000"});
+          const auto seen = [&] {
+            return twins.control({"DUMP", key}).text +
+                   std::to_string(twins.control({"PEXPIRETIME", key}).integer);
+          };
+          const std::string before = seen();
+          draw.lock = "orders:42";
+          draw.usual = draw.random.one_in(2);
+          (void)twins.control(draw.command(row.text, twins.now_us()));
+          draw.usual = true;
+          ASSERT_EQ(seen(), before);
+          ++asked;
+        }
+      }
+    }
+  }
+  EXPECT_GT(asked, 5000);
 }
 
 // --- Each command in each condition of the server -----------------------------------------------

@@ -67,6 +67,11 @@ std::string_view text_at(lua_State* lua, int place) {
   return {text, size};
 }
 
+/// The same of an error or a status, which Redis ends at the first NUL.
+std::string_view line_at(lua_State* lua, int place) {
+  return lua_tostring(lua, place);
+}
+
 /// Takes a value off Lua's stack and appends it to the reply, converted as Redis does it: numbers
 /// are truncated, false is nil, an array ends at its first nil.
 void take_reply(lua_State* lua, std::string& reply) {
@@ -81,9 +86,9 @@ void take_reply(lua_State* lua, std::string& reply) {
     lua_getfield(lua, -1, "err");
     lua_getfield(lua, -2, "ok");
     if (lua_isstring(lua, -2) != 0) {
-      reply += resp::error(text_at(lua, -2));
+      reply += resp::error(line_at(lua, -2));
     } else if (lua_isstring(lua, -1) != 0) {
-      reply += resp::status(text_at(lua, -1));
+      reply += resp::status(line_at(lua, -1));
     } else {
       int size = 0;
       for (;; ++size) {
@@ -175,12 +180,14 @@ int redis_error_reply(lua_State* lua) {
   return 1;
 }
 
-/// Lua's own pcall, except that it catches only the text of a server's error, as in Redis.
+/// Lua's own pcall, except that it catches only the text of a server's error, as in Redis. A
+/// mistake of the script itself is not caught, so that it is found.
 int caught_call(lua_State* lua) {
   lua_pushboolean(lua, 1);
   lua_insert(lua, 1);
   if (lua_pcall(lua, lua_gettop(lua) - 2, LUA_MULTRET, 0) != 0) {
-    if (lua_istable(lua, -1)) lua_getfield(lua, -1, "err");
+    if (!lua_istable(lua, -1)) return lua_error(lua);
+    lua_getfield(lua, -1, "err");
     lua_pushboolean(lua, 0);
     lua_insert(lua, -2);
     return 2;
@@ -269,7 +276,7 @@ class Lua {
     lua_getfield(state_, -1, "line");
     const std::string line(text_at(state_, -1));
     lua_getfield(state_, -2, "err");
-    std::string text(text_at(state_, -1));
+    std::string text(line_at(state_, -1));
     text += " script: " + std::string(script.sha1) + ", on @user_script:" + line + ".";
     lua_settop(state_, 3);
     return resp::error(text);

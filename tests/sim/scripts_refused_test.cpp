@@ -18,15 +18,14 @@ class ScriptsRefused : public testing::Test {
   void SetUp() override {
     (void)control_({"ACL", "SETUSER", "hasty", "on", "nopass", "~*", "+@all", "-pexpire"});
     ASSERT_FALSE(hasty_({"AUTH", "hasty", "any"}).is_error());
-    (void)control_({"SET", "terms", "ours"});
+    (void)control_({"SET", "quorumlock:enrolment", "ours"});
   }
   /// `rest` has the arguments after the token.
   void expect_nothing_left(const redis::Script& script, const Words& locks, const Words& rest) {
     Words words = {"EVAL", std::string(script.source)};
-    words.push_back(std::to_string(2 * locks.size() + 1));
+    words.push_back(std::to_string(2 * locks.size()));
     words.insert(words.end(), locks.begin(), locks.end());
     for (const std::string& lock : locks) words.push_back(lock + "/counter");
-    words.emplace_back("terms");
     words.emplace_back("mine");
     words.insert(words.end(), rest.begin(), rest.end());
     EXPECT_TRUE(hasty_(words).is_error());
@@ -46,7 +45,8 @@ class ScriptsRefused : public testing::Test {
  private:
   Words readers(const std::string& lock) {
     Words found;
-    for (const test::Reply& each : control_({"ZRANGE", lock, "0", "-1"}).elements) {
+    for (const test::Reply& each :
+         control_({"ZRANGE", "quorumlock:readers:" + lock, "0", "-1"}).elements) {
       found.push_back(each.text);
     }
     return found;
@@ -58,13 +58,13 @@ class ScriptsRefused : public testing::Test {
 };
 
 TEST_F(ScriptsRefused, AReaderLeavesNoKeyWithoutExpiry) {
-  expect_nothing_left(redis::acquire_shared_script, {"lock"},
-                      {"30000", "0", "0", "0", "", "0", "0", "ours", "0"});
+  expect_nothing_left(redis::acquire_all_script, {"lock"},
+                      {"30000", "0", "0", "9000", "0", "", "0", "0", "r", "0", "0", "ours", "0"});
 }
 
 TEST_F(ScriptsRefused, AReaderOfSeveralLeavesNoKeyWithoutExpiry) {
   expect_nothing_left(redis::acquire_all_script, {"one", "two"},
-                      {"30000", "0", "0", "0", "", "0", "0", "r", "ours", "0"});
+                      {"30000", "0", "0", "9000", "0", "", "0", "0", "r", "0", "0", "ours", "0"});
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ std::vector<std::string> words_of_user(const std::string& user, const std::strin
     std::istringstream words(line.substr(begin.size()));
     std::vector<std::string> all;
     for (std::string word; words >> word;) {
-      if (prefix.empty() && word.starts_with("~quorumlock:")) continue;  // ~* has them all
+      // ~* has them all.
+      if (prefix.empty() && word.find("~quorumlock:") != word.npos) continue;
       all.push_back(word == ">PASSWORD" ? ">" + password : with_prefix(word, prefix));
     }
     return all;

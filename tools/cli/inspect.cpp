@@ -44,7 +44,13 @@ std::string verdict(const Inspection& seen) {
   if (!seen.readers.empty())
     return "shared by " + std::to_string(seen.readers.size()) + "; " + quorum;
   if (state == "free") return "free; " + quorum;
-  if (state == "undecided") return "held by nobody, and not free on enough nodes; " + quorum;
+  if (state == "undecided") {
+    const auto foreign = std::ranges::count_if(seen.nodes, [](const NodeHolding& node) {
+      return node.vote == Vote::held && !node.detail.empty();
+    });
+    return (foreign >= seen.quorum ? "held by another program" : "held by nobody") +
+           std::string(", and not free on enough nodes; ") + quorum;
+  }
   return "unknown: only " + std::to_string(answered(seen)) + " of " +
          std::to_string(seen.nodes.size()) + " nodes answered; " + quorum;
 }
@@ -133,7 +139,8 @@ std::string permits(const Inspection& seen) {
     const auto held = std::ranges::find_if(seen.semaphore.permits, [&](const PermitHolding& one) {
       return one.slot == slot && one.token == token;
     });
-    text += "\n  permit " + std::to_string(slot) + ": " + token + " on " + std::to_string(count) +
+    text += "\n  permit " + std::to_string(slot) + ": " +
+            (token.empty() ? "another program's value" : token) + " on " + std::to_string(count) +
             " of " + std::to_string(seen.nodes.size()) + " nodes" +
             (held != seen.semaphore.permits.end() ? "  " + lasting(held->expires_in)
                                                   : ": too few to hold it");

@@ -34,11 +34,16 @@ std::string mode_of(const HeldLock& lock) {
   return lock.mode == LockMode::shared ? "shared" : "exclusive";
 }
 
+std::string holder_of(const HeldLock& lock) {
+  if (lock.token_begin.empty()) return "another program";
+  return (lock.label.empty() ? "" : lock.label + " ") + "(" + lock.token_begin + "...)";
+}
+
 Row row_of(const HeldLock& lock) {
   return {
       lock.resource,
       mode_of(lock),
-      (lock.label.empty() ? "" : lock.label + " ") + "(" + lock.token_begin + "...)",
+      holder_of(lock),
       span_or_dash(lock.held_for),
       span_or_dash(lock.expires_in),
       std::to_string(lock.waiters) + (lock.next_waiter.empty() ? "" : ", next " + lock.next_waiter),

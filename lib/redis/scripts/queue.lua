@@ -1,6 +1,5 @@
--- Enters waiters into their lines, or prolongs the lives of their entries (acquire_ordered.lua), and returns
--- each one's place. A ticket may grow. An entry that is marked stays marked, and spent entries of these
--- waiters are not removed: each waiter goes on waiting.
+-- Enters waiters into their lines, or prolongs the lives of their entries (part/line.lua), and returns each one's
+-- place. A ticket may grow. A waiter that was granted a lock keeps its grant.
 --
 --   KEYS     locks
 --   ARGV     an entry's life ms, then for each lock a waiter and its ticket
@@ -8,128 +7,88 @@
 --            - which waiter is before this one. 0: none; 1: one waiter of its own process; 2: one of another
 --              process; 3: more than one
 --            - 1 if the lock is free, or for a semaphore the number of a free slot; 0 if none is free
---            - the holder's token; empty if nobody or readers have the lock, and for a semaphore
+--            - the holder (part/describe.lua); empty if there is none or readers have the lock, and for a semaphore
 --            - ms until one of these may change by itself
 --            - the greatest ticket of all other waiters
 -- For a reader, only writers are before it, and a lock that others read is free.
-local now = redis.call('TIME')
-local ms = math.floor(now[1] * 1000 + now[2] / 1000)
-local life = ARGV[1]
-local reply, changed, greatest, writers, asks = {}, {}, {}, {}, {}
--- Returns a free slot of a semaphore, or 0, and the ms until a slot may become free by itself.
-local function slot_of(key)
-  local due = -1
-  for i = 1, tonumber(redis.call('GET', key)) or 1 do
-    local left = redis.call('PTTL', 'quorumlock:permit:' .. i .. ':' .. string.sub(key, 22))
-    if left == -2 then return i, left end
-    if left >= 0 and (due < 0 or left < due) then due = left end
-  end
-  return 0, due
-end
--- Adds a member, or makes its score greater. Returns 1 if it did, else 0.
-local function raise(set, score, member)
-  local now = redis.call('ZSCORE', set, member)
-  if now and tonumber(now) >= tonumber(score) then return 0 end
-  if now and now % 1 ~= 0 then score = score .. '.5' end
-  redis.call('ZADD', set, score, member)
-  return 1
-end
-for i = 1, #KEYS do
-  local waiter = ARGV[2 * i]
-  local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
-  local last = redis.call('ZRANGE', line, -2, -1, 'WITHSCORES')
-  greatest[i] = last[#last]
-  asks[waiter] = true
-  if last[#last - 1] == waiter then greatest[i] = last[#last - 2] end
-  changed[i] = raise(line, ARGV[2 * i + 1], waiter)
-  raise(lives, string.format('%.0f', ms + life), waiter)
-  --> keep_line
-end
--- Returns the first two writers of a line, each with its ticket and the end of its entry's life.
-local function writers_of(line, lives, lock)
-  local found, at = {}, 0
-  while true do
-    local some = redis.call('ZRANGE', line, at, at + 99, 'WITHSCORES')
-    for j = 1, #some, 2 do
-      if string.sub(some[j], 1, 1) == 'w' then
-        local ends = tonumber(redis.call('ZSCORE', lives, some[j]) or 0)
-        local spent = ends % 1 ~= 0 and redis.call('TYPE', lock).ok ~= 'string'
-        if ends >= ms and not spent then
-          found[#found + 1] = {some[j], tonumber(some[j + 1]), ends}
-        end
-        if #found == 2 then return found end
-      end
-    end
-    if #some < 200 then return found end
-    at = at + 100
-  end
-end
+--> now
+--> holder
+--> describe
+--> line
+--> enter
+--> permits
 --> wake
-for i = 1, #KEYS do
-  local waiter = ARGV[2 * i]
-  local reads = string.sub(waiter, 1, 1) == 'r'
-  local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
-  local first, ends
-  while true do
-    first = redis.call('ZRANGE', line, 0, 1)
-    ends = redis.call('ZSCORE', lives, first[1])
-    local spent = ends and ends % 1 ~= 0 and not asks[first[1]] and
-      redis.call('EXISTS', KEYS[i]) == 0
-    if ends and tonumber(ends) >= ms and not spent then break end
-    redis.call('ZREM', line, first[1])
-    redis.call('ZREM', lives, first[1])
+--> blame
+local looks, asking = {}, {}
+-- What all waiters for a lock need to know about it. The first entries are looked for once for each mode.
+local function look_at(lock)
+  if looks[lock] then return looks[lock] end
+  local look = {of_permits = string.sub(lock, 1, 21) == 'quorumlock:semaphore:', places = {}}
+  if not look.of_permits then
+    look.holder = holder_of(lock, '')
+    look.due = redis.call('PTTL', lock)
   end
-  local front_reads = string.sub(first[1], 1, 1) == 'r'
-  local before = 3
-  if reads then
-    writers[line] = writers[line] or writers_of(line, lives, KEYS[i])
-    local ticket = tonumber(redis.call('ZSCORE', line, waiter))
-    local one, other = writers[line][1], writers[line][2]
-    if not one or one[2] >= ticket then
-      before = 0
-    else
-      ends = one[3]
-      if not other or other[2] >= ticket then
-        before = string.sub(one[1], 2, 18) == string.sub(waiter, 2, 18) and 1 or 2
-      end
-    end
-  elseif first[1] == waiter then
-    before = 0
-  elseif first[2] == waiter then
-    before = string.sub(first[1], 2, 18) == string.sub(waiter, 2, 18) and 1 or 2
-  end
-  local slot, due
-  if string.sub(KEYS[i], 1, 21) ~= 'quorumlock:semaphore:' then
-    due = redis.call('PTTL', KEYS[i])
-  elseif before < 3 or changed[i] == 1 then
-    slot, due = slot_of(KEYS[i])
-  else
-    due = -1
-  end
-  local shared = due > 0 and redis.call('TYPE', KEYS[i]).ok == 'zset'
-  if shared then
-    redis.pcall('ZREMRANGEBYSCORE', KEYS[i], '-inf', string.format('(%.0f', ms))
-    due = redis.call('PTTL', KEYS[i])
-    shared = due ~= -2
-  end
-  local absent = due == -2
-  local free = absent or (shared and reads)
-  if free then due = ends - ms + 1 end
-  -- This waiter may have been the head until now and have got the message that was meant for the new head.
-  if before ~= 0 and changed[i] == 1 then
-    if not front_reads then
-      if absent then wake(first[1], slot) end
-    elseif absent or shared then
-      for _, entry in ipairs(redis.call('ZRANGE', line, 0, -1)) do
-        if string.sub(entry, 1, 1) == 'w' then break end
-        wake(entry)
-      end
-    end
-  end
-  reply[5 * i - 4] = before
-  reply[5 * i - 3] = free and (slot or 1) or 0
-  reply[5 * i - 2] = not free and not slot and redis.call('MGET', KEYS[i])[1] or ''
-  reply[5 * i - 1] = due
-  reply[5 * i] = tonumber(greatest[i]) or 0
+  prune(lock)
+  looks[lock] = look
+  return look
 end
-return reply
+local function places_of(lock, look, reads)
+  local mode = reads and 'r' or 'w'
+  if not look.places[mode] then
+    local first, ends = front(lock, look.holder, reads, 2, asking)
+    look.places[mode] = {first, ends}
+  end
+  return unpack(look.places[mode])
+end
+local function queue()
+  local reply, changed, greatest = {}, {}, {}
+  for i = 1, #KEYS do
+    local waiter = ARGV[2 * i]
+    asking[waiter] = true
+    local last = redis.call('ZRANGE', line_of(KEYS[i]), -2, -1, 'WITHSCORES')
+    greatest[i] = last[#last]
+    if last[#last - 1] == waiter then greatest[i] = last[#last - 2] end
+    changed[i] = enter(KEYS[i], waiter, ARGV[2 * i + 1], ARGV[1])
+  end
+  for i = 1, #KEYS do
+    local waiter = ARGV[2 * i]
+    local reads = string.sub(waiter, 1, 1) == 'r'
+    local look = look_at(KEYS[i])
+    local first, ends = places_of(KEYS[i], look, reads)
+    local count = #first
+    local function ticket_of(entry) return tonumber(redis.call('ZSCORE', line_of(KEYS[i]), entry)) end
+    if reads then
+      while count > 0 and ticket_of(first[count]) >= ticket_of(waiter) do count = count - 1 end
+    else
+      for j = 1, count do
+        if first[j] == waiter then count = j - 1 end
+      end
+    end
+    local before = count < 2 and count or 3
+    if count == 1 and string.sub(first[1], 2, 18) ~= string.sub(waiter, 2, 18) then before = 2 end
+    local free, due, holder = nil, look.due, look.holder
+    if not look.of_permits then
+      free = (holder == nil or (reads and holder == read_mark)) and 1 or 0
+    elseif before < 3 or changed[i] then
+      local capacity = capacity_of(KEYS[i]) or 1
+      free, due = free_slot(KEYS[i], capacity, capacity)
+    else
+      free, due = 0, -1
+    end
+    if free > 0 then due = count > 0 and math.floor(ends[1] - ms) + 1 or -1 end
+    -- This waiter may have been the head until now and have got the message that was meant for the new head.
+    if before ~= 0 and changed[i] and (look.of_permits and free > 0 or not look.of_permits) then
+      if holder == nil or holder == read_mark then
+        wake_front(KEYS[i], holder, look.of_permits and free or nil, {}, '', asking)
+      end
+    end
+    reply[5 * i - 4] = before
+    reply[5 * i - 3] = free
+    reply[5 * i - 2] = free == 0 and not look.of_permits and describe(KEYS[i], holder) or ''
+    reply[5 * i - 1] = due
+    reply[5 * i] = tonumber(greatest[i]) or 0
+  end
+  return reply
+end
+local done, said = pcall(queue)
+return done and said or blame(said, KEYS, {})

@@ -1,66 +1,76 @@
--- Deletes each of several locks that is this token's; a lock that others read loses only this reader. For each
--- lock that becomes free, the head of its line is woken once.
+-- Deletes each of several locks, or the permit, that is this token's; a lock that others read loses only this
+-- reader. Each lock that becomes free wakes those who may have it now.
 --
---   KEYS     locks
---   ARGV     token, the waiter that leaves all lines (optional, empty: none), the waiter that need not be woken
---            (optional)
---   returns  0          not all of them were this token's
---            1          all were
---            {1, 1, 0}  all were, and the waiter that was not woken may have all of them now
-local now = redis.call('TIME')
-local ms = math.floor(now[1] * 1000 + now[2] / 1000)
--- MGET is used because another kind of value under one key must not keep the other locks.
-local found = redis.call('MGET', unpack(KEYS))
-local ours, first_in, woken = 0, 0, {}
+--   KEYS     locks, or the semaphore
+--   ARGV     token, the waiter that leaves all lines (empty: none), the waiter that need not be woken (empty:
+--            none), slot (0: a lock), how long in ms no renewal may re-plant the locks (0: not by token)
+--   returns  0                        not all of them were this token's
+--            1                        all were
+--            {1, 1, 0}                all were, and the waiter that was not woken may have all of them now
+--            {1, 0, greatest ticket}  the lock was, and others are in its line
+-- If nobody leaves the line, the waiter that is not woken gives its grant back and goes on waiting. The message to
+-- a waiter for a permit has the free slot after the waiter's number.
+--> now
+local token, leaver, not_woken, slot, barred = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+--> holder
+--> line
+--> permits
 --> wake
-local leaver, not_woken = ARGV[2] or '', ARGV[3] or ''
-for i = 1, #KEYS do
-  local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
-  local freed, left, read = found[i] == ARGV[1], 0, false
-  if leaver ~= '' then
-    left = redis.call('ZREM', line, leaver)
-    redis.call('ZREM', lives, leaver)
-  end
-  if leaver == '' and not_woken ~= '' and (freed or not found[i]) then
-    -- The waiter gives its grant back and goes on waiting (release.lua).
-    local ends = redis.call('ZSCORE', 'quorumlock:waiting:' .. KEYS[i], not_woken)
-    if ends and ends % 1 ~= 0 then
-      redis.call('ZADD', lives, string.format('%.0f', ends - 0.5), not_woken)
+--> blame
+local ours, first_in, told, holders, deleted = 0, 0, {}, {}, {}
+local function delete(i, key)
+  local lock = slot > 0 and permit_of(key, slot) or key
+  local holder = holder_of(lock, token)
+  local was_read = holder == read_mark
+  deleted[i] = holder == token and 1 or 0
+  if was_read then deleted[i] = redis.call('ZREM', readers_of(lock), token) end
+  if deleted[i] == 1 then
+    if barred ~= '0' then
+      redis.call('SET', 'quorumlock:released:' .. key .. ':' .. token, '1', 'PX', barred, 'GET')
     end
+    if not was_read or redis.call('EXISTS', readers_of(lock)) == 0 then
+      redis.call('DEL', lock)
+      holder = nil
+    end
+    ours = ours + 1
+  end
+  holders[i] = holder
+end
+-- Returns whether others are in line, who are woken if this changes anything for them.
+local function hand_on(i, key)
+  local holder, left, free = holders[i], 0, nil
+  if leaver ~= '' then
+    left = leave(key, leaver)
+  elseif not_woken ~= '' and redis.call('HGET', grants_of(key), not_woken) == token then
+    redis.call('HDEL', grants_of(key), not_woken)
   end
   local writer_left = left == 1 and string.sub(leaver, 1, 1) == 'w'
-  if freed then
-    redis.call('DEL', KEYS[i])
-    ours = ours + 1
-  elseif not found[i] then
-    read = redis.call('TYPE', KEYS[i]).ok == 'zset'
-    local deleted = read and redis.call('ZREM', KEYS[i], ARGV[1]) or 0
-    if read and redis.call('PTTL', KEYS[i]) > 0 then
-      redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', string.format('(%.0f', ms))
-    end
-    ours = ours + deleted
-    freed = deleted + left > 0 and redis.call('EXISTS', KEYS[i]) == 0
+  local changed = holder == nil and deleted[i] + left > 0
+  if slot > 0 and changed then
+    free = slot
+  elseif slot > 0 and left == 1 then
+    local capacity = capacity_of(key) or 1
+    free = free_slot(key, capacity, capacity)
+    changed, holder = free > 0, nil
+  elseif holder == read_mark then
     -- While others read, the readers at the front could come in before this, unless a writer was before them.
-    read = read and not freed and (writer_left or (deleted == 1 and not_woken ~= ''))
+    changed = writer_left or (deleted[i] == 1 and not_woken ~= '')
   end
-  local first = (freed or read) and redis.call('ZRANGE', line, 0, 0)[1]
-  --> prune
-  local front = {}
-  if first and string.sub(first, 1, 1) == 'r' then
-    -- Readers come in together, even while others read (release.lua).
-    front = redis.call('ZRANGE', line, 0, -1)
-  elseif first and freed then
-    front = {first}
-  end
-  for j, entry in ipairs(front) do
-    if j > 1 and string.sub(entry, 1, 1) == 'w' then break end
-    if entry == not_woken then
-      first_in = first_in + 1
-    elseif (freed or writer_left) and not woken[entry] then
-      woken[entry] = true
-      wake(entry)
-    end
-  end
+  if not changed then return false end
+  local tells = holder == nil or writer_left
+  local is_first, waits = wake_front(key, holder, free, tells and told or nil, not_woken)
+  if is_first then first_in = first_in + 1 end
+  return waits
 end
-if ours < #KEYS then return 0 end
-return first_in == #KEYS and {1, 1, 0} or 1
+local function release()
+  -- All locks come before all lines: what another program has under a line's name keeps no lock.
+  for i, key in ipairs(KEYS) do delete(i, key) end
+  local waits = false
+  for i, key in ipairs(KEYS) do waits = hand_on(i, key) or waits end
+  if ours < #KEYS then return 0 end
+  if first_in == #KEYS then return {1, 1, 0} end
+  if not waits or #KEYS > 1 then return 1 end
+  return {1, 0, tonumber(redis.call('ZRANGE', line_of(KEYS[1]), -1, -1, 'WITHSCORES')[2])}
+end
+local done, said = pcall(release)
+return done and said or blame(said, KEYS, {})

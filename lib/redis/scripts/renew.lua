@@ -1,6 +1,6 @@
 -- Renews locks. An expiry is never shortened, since a slow command must not end what a later one has promised.
 --
---   KEYS     enrolment, then locks
+--   KEYS     locks
 --   ARGV     ttl ms, re-plant locks that are gone (1 or 0), counters' life ms, then for each lock its token, its
 --            fence (0: none) and how many us its validity had left when this was sent, then this node's time us
 --            at that moment at the least (0: unknown), enrolment, floor
@@ -14,40 +14,39 @@
 --            5  not re-planted, because the server has no memory left
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
-local found = redis.call('MGET', unpack(KEYS))
+local found = redis.call('MGET', 'quorumlock:enrolment', unpack(KEYS))
 if found[1] ~= ARGV[#ARGV - 1] then return {time, ''} end
 local sent = tonumber(ARGV[#ARGV - 2])
 
 local function exists(key) return redis.call('EXISTS', key) == 1 end
--- If there is no memory for one of several locks, the others are still renewed.
-local function set(...)
+-- Returns nil if the key is set, or the vote for this lock: the others are still renewed if there is no memory for
+-- it, or another program has another kind of value under a key of ours, which GET makes SET refuse.
+local function why_not_set(...)
   local done = redis.pcall('SET', ...)
-  if type(done) ~= 'table' or not done.err then return done and 'done' or 'held' end
-  if not done.err:find('OOM', 1, true) then redis.call('SET', ...) end
-  return 'no room'
+  if type(done) ~= 'table' or not done.err then return nil end
+  if done.err:find('OOM', 1, true) then return '5' end
+  if not done.err:find('WRONGTYPE', 1, true) then redis.call('SET', ...) end
+  return '3'
 end
 
 local function replant(lock, token, fence)
-  local stays = ARGV[2] ~= '1' or exists('quorumlock:released:' .. token .. ':' .. lock)
-  if stays or sent == 0 then
-    -- MGET returns nothing for another kind of value, so ask whether the key exists.
-    return exists(lock) and '0' or stays and '3' or '4'
-  end
+  -- MGET returns nothing for another kind of value, which is another's.
+  if exists(lock) then return '0' end
+  local stays = ARGV[2] ~= '1' or exists('quorumlock:released:' .. lock .. ':' .. token)
+  if stays or sent == 0 then return stays and '3' or '4' end
   local counter = 'quorumlock:fence:' .. lock
-  local written = redis.call('GET', counter)
+  local written = redis.call('MGET', counter)[1]
   local counted, least = tonumber(written or 0), tonumber(fence)
   -- No script of ours has written this counter (part/counter.lua), so the lock stays gone.
   local whole = counted and counted >= 0 and counted < 9007199254740992 and counted % 1 == 0
   if not whole then return '3' end
+  local why
   if math.max(counted, ARGV[#ARGV]) > least then
     -- Another holder may have had the lock here since, so an extend by token must not count this node.
-    if set('quorumlock:replanted:' .. lock, token, 'PX', ARGV[3]) == 'no room' then return '5' end
+    why = why_not_set('quorumlock:replanted:' .. lock, token, 'PX', ARGV[3], 'GET')
   end
-  if counted < least then
-    if set(counter, fence, 'PX', ARGV[3]) == 'no room' then return '5' end
-  end
-  local done = set(lock, token, 'NX', 'PX', ARGV[1])
-  return done == 'no room' and '5' or done == 'held' and '0' or '2'
+  if not why and counted < least then why = why_not_set(counter, fence, 'PX', ARGV[3], 'GET') end
+  return why or why_not_set(lock, token, 'PX', ARGV[1], 'GET') or '2'
 end
 
 local function extend(lock)
@@ -57,17 +56,17 @@ local function extend(lock)
 end
 
 local votes = {}
-for i = 2, #KEYS do
-  local token = ARGV[3 * i - 2]
-  if sent > 0 and time >= sent + ARGV[3 * i] then
-    votes[i - 1] = '4'
-  elseif found[i] == token then
+for i = 1, #KEYS do
+  local token = ARGV[3 * i + 1]
+  if sent > 0 and time >= sent + ARGV[3 * i + 3] then
+    votes[i] = '4'
+  elseif found[i + 1] == token then
     extend(KEYS[i])
-    votes[i - 1] = '1'
-  elseif found[i] then
-    votes[i - 1] = '0'
+    votes[i] = '1'
+  elseif found[i + 1] then
+    votes[i] = '0'
   else
-    votes[i - 1] = replant(KEYS[i], token, ARGV[3 * i - 1])
+    votes[i] = replant(KEYS[i], token, ARGV[3 * i + 2])
   end
 end
 return {time, table.concat(votes)}

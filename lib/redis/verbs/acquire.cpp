@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "redis/verbs/kinds.hpp"
 #include "redis/verbs/vote.hpp"
 #include "redis/words.hpp"
 
@@ -11,10 +10,10 @@ namespace {
 
 using enum Word;
 
-/// Reads why an acquisition was refused: after the milliseconds until that may change, which we do
-/// not use, the greatest ticket in the line, and the holder's token or, of a semaphore, a free
-/// slot.
+/// Reads why an acquisition was refused: the milliseconds until that may change, the greatest
+/// ticket in the line, and the holder's token or, of a semaphore, a free slot.
 void read_refusal(std::span<const Reply> words, core::Answer& answer) {
+  if (!words.empty()) answer.due = milliseconds_of(words[0].integer);
   if (words.size() > 1) answer.greatest_ticket = positive(words[1].integer);
   if (words.size() <= 2) return;
   if (words[2].type == Reply::Type::string) {
@@ -30,20 +29,14 @@ std::span<const Reply> numbers_of(std::span<const Reply> words) {
   return names_holder ? words.first(words.size() - 1) : words;
 }
 
-/// Each lock has four words in the reply to a batch, after the time that comes once.
+/// If not all locks of a batch were granted with one fence, each has four words in the reply, after
+/// the time that comes once, and the holders come last, one for each lock.
 constexpr std::size_t words_of_a_lock = 4;
 
-/// The tokens of the holders, one for each lock, which come last if a lock was refused.
-std::span<const Reply> holders_in(std::span<const Reply> words) {
-  const bool are_there = !words.empty() && words.back().type == Reply::Type::array;
-  return are_there ? words.back().elements : std::span<const Reply>();
-}
-
 core::Answer read_batch(const Reply& reply) {
-  std::span<const Reply> words = reply.elements;
-  if (!holders_in(words).empty()) words = words.first(words.size() - 1);
-  if (reply.type != Reply::Type::array || words.size() % words_of_a_lock != 1 ||
-      words[0].type != Reply::Type::integer || words[0].integer < 0) {
+  const std::span<const Reply> words = reply.elements;
+  if (reply.type != Reply::Type::array || words.empty() || words[0].type != Reply::Type::integer ||
+      words[0].integer < 0) {
     return {Vote::failed};
   }
   core::Answer answer{words.size() == 1 ? Vote::not_enrolled : Vote::granted};
@@ -64,29 +57,38 @@ void read_lock(std::span<const Reply> words, core::Answer& answer) {
 }
 
 bool read_each(const Reply& reply, std::span<core::Answer> answers) {
-  std::span<const Reply> words = reply.elements;
-  const std::span<const Reply> holders = holders_in(words);
-  if (!holders.empty()) words = words.first(words.size() - 1);
-  if (words.size() != 1 + words_of_a_lock * answers.size()) return false;
-  if (!holders.empty() && holders.size() != answers.size()) return false;
+  const std::span<const Reply> words = reply.elements;
+  if (words.size() == 2) {
+    if (words[1].type != Reply::Type::integer || words[1].integer < 0) return false;
+    for (core::Answer& answer : answers) {
+      answer.vote = Vote::granted;
+      answer.fence = static_cast<std::uint64_t>(words[1].integer);
+    }
+    return true;
+  }
+  if (words.size() != 2 + words_of_a_lock * answers.size()) return false;
+  const std::span<const Reply> holders = words.back().elements;
+  if (holders.size() != answers.size()) return false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     read_lock(words.subspan(1 + words_of_a_lock * i, words_of_a_lock), answers[i]);
-    if (!holders.empty() && answers[i].vote == Vote::held) answers[i].holder = holders[i].text;
+    if (answers[i].vote == Vote::held) answers[i].holder = holders[i].text;
   }
   return true;
 }
 
 }  // namespace
 
+constinit const Call general{
+    &acquire_all_script,
+    {locks, counters},
+    {token, ttl, fence, wall, life, fenced, waiter, ticket, entry_life, mode, slot, capacity}};
+
 constinit const BatchForm batch{
     .kind = core::CommandKind::acquisitions,
     .most = 32,
-    .call = {{&acquire_script, {enrolment}, {ttl, wall, life_if_used}},
+    .call = {{&acquire_script, {}, {ttl, wall, life_if_used}},
              {nullptr, {}, {locks, token, fence}}},
-    .takes =
-        [](const core::Send& send) {
-          return calls_of(send.lock.kind()).batched.acquire && send.place.number == 0;
-        },
+    .takes = [](const core::Send& send) { return send.lock.is_plain() && send.place.number == 0; },
     .read = read_batch,
     .read_each = read_each,
 };

@@ -1,8 +1,8 @@
 #include "redis/verbs/call.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <span>
+#include <string>
 
 #include "redis/keys.hpp"
 #include "redis/words.hpp"
@@ -31,11 +31,14 @@ void write_keys(Writer& writer, std::string_view prefix, const core::LockSet& lo
 
 /// Writes the key of a permit's slot, by the key of its semaphore.
 void write_slot_key(Writer& writer, const core::LockSet& lock) {
-  std::array<char, permit_prefix.size() + number_room> prefix;
-  char* at = prefix.data() + permit_prefix.copy(prefix.data(), permit_prefix.size());
-  at = std::to_chars(at, at + number_room, lock.permit.slot).ptr;
-  *at++ = ':';
-  writer.word(std::string_view(prefix.data(), at), lock.first.substr(semaphore_prefix.size()));
+  std::string key(permit_prefix);
+  key.append(lock.first.substr(semaphore_prefix.size())).append(1, ':');
+  writer.word(key, std::to_string(lock.permit.slot));
+}
+
+std::string_view mode_of(const core::LockSet& lock) {
+  if (lock.by_token) return "t";
+  return lock.mode == LockMode::shared ? "r" : "w";
 }
 
 void write(Writer& writer, std::span<const Word> words, const core::Send& send,
@@ -45,8 +48,10 @@ void write(Writer& writer, std::span<const Word> words, const core::Send& send,
       case Word::none: return;
       case Word::locks: write_keys(writer, {}, send.lock); break;
       case Word::counters: write_keys(writer, counter_prefix, send.lock); break;
-      case Word::slot_key: write_slot_key(writer, send.lock); break;
-      case Word::enrolment: writer.word(enrolment_key); break;
+      case Word::held:
+        send.lock.permit.capacity != 0 ? write_slot_key(writer, send.lock)
+                                       : write_keys(writer, {}, send.lock);
+        break;
       case Word::token: writer.word(send.token); break;
       case Word::ttl: write_ms(writer, send.ttl); break;
       case Word::fence: writer.number(static_cast<std::int64_t>(send.fence)); break;
@@ -58,12 +63,14 @@ void write(Writer& writer, std::span<const Word> words, const core::Send& send,
       case Word::ticket: writer.number(static_cast<std::int64_t>(send.place.ticket)); break;
       case Word::entry_life: write_ms(writer, send.entry_life); break;
       case Word::not_woken: write_waiter(writer, send.not_woken); break;
-      case Word::mode: writer.word(send.lock.mode == LockMode::shared ? "r" : "w"); break;
+      case Word::mode: writer.word(mode_of(send.lock)); break;
       case Word::slot: writer.number(send.lock.permit.slot); break;
       case Word::capacity: writer.number(send.lock.permit.capacity); break;
       case Word::replant: writer.word(send.replant ? "1" : "0"); break;
       case Word::left: writer.number(send.left / std::chrono::microseconds(1)); break;
-      case Word::max_ttl: write_ms(writer, around.max_ttl); break;
+      case Word::barred:
+        write_ms(writer, send.lock.by_token ? around.max_ttl : core::Duration::zero());
+        break;
     }
   }
 }
@@ -72,7 +79,7 @@ void write(Writer& writer, std::span<const Word> words, const core::Send& send,
 
 void append_call(std::string& out, const Call& call, const core::Send& send,
                  const Surroundings& around) {
-  const std::size_t keys = call.key_count + call.keys_of_each * send.lock.others.size();
+  const std::size_t keys = call.key_count * (1 + send.lock.others.size());
   Writer writer(out);
   writer.count(3 + keys + call.arg_count + own_words(send.tag.kind));
   write_script(writer, *call.script, send.tag.with_source);

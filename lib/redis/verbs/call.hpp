@@ -22,11 +22,10 @@ struct Surroundings {
 
 /// A word of a script's call, by its meaning. Times are in ms if nothing else is said.
 enum class Word : std::uint8_t {
-  none,       ///< ends a list that is shorter than its array
-  locks,      ///< the key of each lock, or the semaphore's
-  counters,   ///< the key of the fencing counter of each of these
-  slot_key,   ///< the key of a permit's slot
-  enrolment,  ///< the key of the node's enrolment
+  none,      ///< ends a list that is shorter than its array
+  locks,     ///< the key of each lock, or the semaphore's
+  counters,  ///< the key of the fencing counter of each of these
+  held,      ///< the key of each lock, or of a permit's slot
   token,
   ttl,
   fence,
@@ -38,29 +37,27 @@ enum class Word : std::uint8_t {
   ticket,        ///< the ticket of its entry
   entry_life,    ///< how long the entry lives
   not_woken,     ///< the name of the waiter in Send::not_woken; empty for none
-  mode,          ///< w to write, r to read
-  slot,
+  mode,          ///< w to write, r to read, t to write for anybody who has the token
+  slot,          ///< of a permit; 0 for a lock
   capacity,
   replant,  ///< 1 to set anew what is gone, else 0
   left,     ///< Send::left, in us
-  max_ttl,
+  barred,   ///< by token, how long no renewal may set it anew; else 0
 };
 
 /// The keys and the arguments of a script's call.
 struct Call {
-  constexpr Call(const Script* which, std::array<Word, 4> key_words, std::array<Word, 11> arg_words)
+  constexpr Call(const Script* which, std::array<Word, 2> key_words, std::array<Word, 12> arg_words)
       : script(which), keys(key_words), args(arg_words) {
     for (const Word word : keys) {
       if (word != Word::none) ++key_count;
-      if (word == Word::locks || word == Word::counters) ++keys_of_each;
     }
     for (const Word word : args) arg_count += word == Word::none ? 0 : 1;
   }
   const Script* script;
-  std::array<Word, 4> keys;
-  std::array<Word, 11> args;
-  std::size_t key_count = 0;     ///< the number of keys of one lock
-  std::size_t keys_of_each = 0;  ///< more of them for each other lock
+  std::array<Word, 2> keys;
+  std::array<Word, 12> args;
+  std::size_t key_count = 0;  ///< the number of keys of each lock
   std::size_t arg_count = 0;
 };
 

@@ -1,9 +1,13 @@
 #pragma once
 
+#include "redis/verbs/call.hpp"
 #include "redis/verbs/vote.hpp"
 
 /// The verb "raise": raises the fencing counters of locks that we hold to one number.
 namespace quorumlock::redis::raise {
+
+inline constexpr Call general{
+    &raise_script, {Word::held, Word::counters}, {Word::token, Word::fence, Word::life}};
 
 inline core::Answer read(const Reply& reply) {
   core::Answer answer;

@@ -9,8 +9,7 @@ using enum Word;
 
 /// A release of one key with one holder, by which no waiter enters or leaves a line.
 bool takes(const core::Send& send) {
-  return calls_of(send.lock.kind()).batched.release && send.place.number == 0 &&
-         send.not_woken.number == 0;
+  return send.lock.is_plain() && send.place.number == 0 && send.not_woken.number == 0;
 }
 
 core::Answer read_batch(const Reply& reply) {

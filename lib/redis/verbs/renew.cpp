@@ -1,7 +1,6 @@
 #include "redis/verbs/renew.hpp"
 
 #include "core/mutants.hpp"
-#include "redis/verbs/kinds.hpp"
 #include "redis/verbs/vote.hpp"
 
 namespace quorumlock::redis::renew {
@@ -55,9 +54,8 @@ bool read_each(const Reply& reply, std::span<core::Answer> answers) {
 constinit const BatchForm batch{
     .kind = core::CommandKind::renewals,
     .most = 100,
-    .call = {{&renew_script, {enrolment}, {ttl, replant, life}},
-             {nullptr, {locks}, {token, fence, left}}},
-    .takes = [](const core::Send& send) { return calls_of(send.lock.kind()).batched.renew; },
+    .call = {{&renew_script, {}, {ttl, replant, life}}, {nullptr, {locks}, {token, fence, left}}},
+    .takes = [](const core::Send& send) { return send.lock.is_plain(); },
     .read = read_batch,
     .read_each = read_each,
 };

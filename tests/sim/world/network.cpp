@@ -46,7 +46,7 @@ void Network::send(Client& client, int number, std::string bytes, bool rest_is_l
       bytes.find(redis::release_script.sha1) != bytes.npos) {
     when = now() + 1us;
   }
-  const auto& asks = draw_.capacity == 0 ? redis::acquire_script : redis::acquire_permit_script;
+  const auto& asks = draw_.capacity == 0 ? redis::acquire_script : redis::acquire_all_script;
   if (draw_.faults_follow_rivals && bytes.find(asks.sha1) != bytes.npos) {
     wire.last_to = when = world_.faults.outlast(client, node, when);
   }

@@ -21,6 +21,12 @@ const redis::Script* script_of(const Words& words) {
                 : test::script_by(&redis::Script::source, words[1]);
 }
 
+/// The key of a permit, by that of its semaphore.
+std::string permit_key(const std::string& semaphore, const std::string& slot) {
+  return std::string(redis::permit_prefix) + semaphore.substr(redis::semaphore_prefix.size()) +
+         ":" + slot;
+}
+
 /// The owners that a vote or a release is for, each with its keys.
 std::vector<Owner> owners_of(const Words& words, const redis::Script* script) {
   std::vector<Owner> owners;
@@ -36,27 +42,30 @@ std::vector<Owner> owners_of(const Words& words, const redis::Script* script) {
     return owners;
   }
   if (words[0] != "EVALSHA") return owners;
-  const auto add_permit = [&](const std::string& slot, const std::string& token, bool releases) {
-    const std::string key = std::string(redis::permit_prefix) + slot + ":" +
-                            words[3].substr(redis::semaphore_prefix.size());
-    add(std::span(&key, 1), token, releases);
+  const std::size_t keys = std::stoul(words[2]);
+  const std::span<const std::string> args = std::span(words).subspan(3 + keys);
+  /// The keys that hold the token: the locks, or the slot of a permit.
+  const auto add_all = [&](std::size_t locks, const std::string& slot, bool releases) {
+    if (slot == "0") return add(std::span(words).subspan(3, locks), args[0], releases);
+    const std::string key = permit_key(words[3], slot);
+    add(std::span(&key, 1), args[0], releases);
   };
-  const std::string_view verb = script->name.substr(0, script->name.find('_'));
-  const bool releases = verb == "release" && script != &redis::release_token_script;
-  if (script == &redis::acquire_permit_script) {
-    add_permit(words[15], words[6], false);
-  } else if (script == &redis::renew_permit_script) {
-    add(word(3), words[7], false);
-  } else if (script == &redis::release_permit_script) {
-    add_permit(words[5], words[4], true);
-  } else if (script == &redis::release_script && words[2] == "0") {
-    for (std::size_t i = 3; i < words.size(); i += 2) add(word(i), words[i + 1], true);
-  } else if (script == &redis::acquire_script && words[2] == "1") {
-    for (std::size_t i = 7; i + 2 < words.size(); i += 3) add(word(i), words[i + 1], false);
-  } else if (releases || verb == "acquire" || verb == "raise" || verb == "renew") {
-    // A vote's keys are the locks, the same number of counters, and the enrolment.
-    const std::size_t keys = std::stoul(words[2]);
-    add(std::span(words).subspan(3, releases ? keys : keys / 2), words[3 + keys], releases);
+  if (script == &redis::release_script) {
+    for (std::size_t i = 0; i < args.size(); i += 2) add(args.subspan(i, 1), args[i + 1], true);
+  } else if (script == &redis::acquire_script) {
+    for (std::size_t i = 3; i + 3 < args.size(); i += 3) {
+      add(args.subspan(i, 1), args[i + 1], false);
+    }
+  } else if (script == &redis::renew_script) {
+    for (std::size_t i = 1; i <= keys; ++i) add(word(2 + i), args[3 * i], false);
+  } else if (script == &redis::acquire_all_script) {
+    add_all(keys / 2, args[10], false);
+  } else if (script == &redis::renew_all_script) {
+    add_all(keys / 2, args[6], false);
+  } else if (script == &redis::release_all_script && args[4] == "0") {
+    add_all(keys, args[3], true);
+  } else if (script == &redis::raise_script) {
+    add_all(keys / 2, "0", false);
   }
   return owners;
 }
@@ -71,15 +80,13 @@ std::vector<Renewed> renewals_of(const Words& words, const redis::Script* script
   };
   if (script == &redis::renew_script) {
     const bool known = words[words.size() - 3] != "0";
-    for (std::size_t i = 2; i <= keys; ++i) all.push_back({words[2 + i], arg(3 * i - 2), known});
-  } else if (script == &redis::renew_all_script) {
+    for (std::size_t i = 1; i <= keys; ++i) all.push_back({words[2 + i], arg(3 * i + 1), known});
+  } else if (script == &redis::renew_all_script && arg(7) != "0") {
+    all.push_back({permit_key(words[3], arg(7)), arg(1), arg(9) != "0"});
+  } else if (script == &redis::renew_all_script && arg(6) != "t") {
     for (std::size_t i = 1; i <= keys / 2; ++i) {
-      all.push_back({words[2 + i], arg(1), arg(7) != "0"});
+      all.push_back({words[2 + i], arg(1), arg(9) != "0"});
     }
-  } else if (script == &redis::renew_shared_script && arg(4) == "1") {
-    all.push_back({words[3], arg(1), arg(6) != "0"});
-  } else if (script == &redis::renew_permit_script) {
-    all.push_back({words[3], arg(1), arg(7) != "0"});
   }
   return all;
 }

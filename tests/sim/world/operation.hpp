@@ -58,8 +58,8 @@ struct Operation {
   /// The keys under which the nodes have its token.
   [[nodiscard]] std::vector<std::string> held_keys() const {
     if (capacity == 0) return keys();
-    return {std::string(redis::permit_prefix) + std::to_string(slot) + ":" +
-            key.substr(redis::semaphore_prefix.size())};
+    return {std::string(redis::permit_prefix) + key.substr(redis::semaphore_prefix.size()) + ":" +
+            std::to_string(slot)};
   }
   [[nodiscard]] bool wants(const std::string& one) const {
     return one == key || std::ranges::find(others, one) != others.end();

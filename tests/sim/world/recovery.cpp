@@ -169,7 +169,8 @@ void Recovery::demand_tidiness() {
     for (const auto& [key, value] : nodes_[node].at(now()).keys()) {
       if (from_the_dead && value.expires) continue;
       const bool of_a_line =
-          key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix);
+          key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix) ||
+          key.starts_with(redis::granted_prefix) || key.starts_with(redis::readers_prefix);
       const bool of_a_permit = key.starts_with(redis::permit_prefix);
       if (key.starts_with(redis::own_prefix) && !of_a_line && !of_a_permit) continue;
       report("node " + std::to_string(node + 1) + " has " + key + " long after its ttl");

@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 using test::bulk;
 using testing::IsEmpty;
 
+const std::string a_token = "0123456789abcdef0123456789abcdef01234567@web-3:812";
+
 /// Decodes the bytes of an answer of inspect.lua.
 NodeHolding holding(const std::string& bytes) {
   redis::ReplyReader reader;
@@ -47,19 +49,19 @@ TEST(Look, AFreeLockHasNoHolder) {
 
 TEST(Look, ALockInItsLastMillisecondExpires) {
   // PTTL rounds down to 0, and only negative replies mean that there is no expiry.
-  EXPECT_EQ(holding(answer("string", "token", "0", {}, {})).expires_in, 0ms);
-  EXPECT_EQ(holding(answer("string", "token", "-1", {}, {})).expires_in, std::nullopt);
+  EXPECT_EQ(holding(answer("string", a_token, "0", {}, {})).expires_in, 0ms);
+  EXPECT_EQ(holding(answer("string", a_token, "-1", {}, {})).expires_in, std::nullopt);
 }
 
 TEST(Look, TheWaitersOfALineAreRead) {
   // There are two waiters of one process; one ticket is ahead of this node's clock, so its age is 0
   // ms.
   const NodeHolding found =
-      holding(answer("string", "token", "900", {},
+      holding(answer("string", a_token, "900", {},
                      {"w0123456789abcdef.4@web-3:812", "1699999998500000", "1700000002000",
                       "r0123456789abcdef.5", "1700000000000900", "1700000003000"}));
   EXPECT_EQ(found.vote, Vote::held);
-  EXPECT_EQ(found.token, "token");
+  EXPECT_EQ(found.token, a_token);
   EXPECT_EQ(found.expires_in, 900ms);
   ASSERT_EQ(found.waiters.size(), 2U);
   EXPECT_EQ(found.waiters[0].name, "w0123456789abcdef.4");
@@ -78,31 +80,40 @@ TEST(Look, TheWaitersOfALineAreRead) {
 TEST(Look, AFencingTokenShowsForHowLongTheLockIsHeld) {
   // The token is the time of the acquisition in us, unless the counters are ahead of the clocks.
   const auto held_for = [](const std::string& kind, const std::string& fence) {
-    return holding(answer(kind, "token", "900", {}, {}, ":0\r\n*0\r\n*0\r\n", fence)).held_for;
+    return holding(answer(kind, a_token, "900", {}, {}, ":0\r\n*0\r\n*0\r\n", fence)).held_for;
   };
   EXPECT_EQ(held_for("string", "1699999988000000"), 12s);
   EXPECT_EQ(held_for("string", "1700000000000001"), std::nullopt);
   EXPECT_EQ(held_for("string", ""), std::nullopt);
   EXPECT_EQ(held_for("string", "x"), std::nullopt);
-  EXPECT_EQ(held_for("none", "1699999988000000"), std::nullopt);
+  EXPECT_EQ(
+      holding(answer("none", "", "-2", {}, {}, ":0\r\n*0\r\n*0\r\n", "1699999988000000")).held_for,
+      std::nullopt);
 }
+
+const std::string first(40, '1');
+const std::string second = std::string(40, '2') + "@web-3:812";
 
 TEST(Look, AllReadersAreRead) {
   // Readers are a sorted set of owner tokens, so that several share the lock.
-  const NodeHolding found =
-      holding(answer("zset", "", "4000", {"one", "1700000001000", "two", "1700000004000"}, {}));
+  const NodeHolding found = holding(
+      answer("readers", "", "4000",
+             {first, "1700000001000", "another program's", "1", second, "1700000004000"}, {}));
   EXPECT_EQ(found.vote, Vote::held);
   EXPECT_EQ(found.token, "");
   ASSERT_EQ(found.readers.size(), 2U);
-  EXPECT_EQ(found.readers[0].token, "one");
+  EXPECT_EQ(found.readers[0].token, first);
   EXPECT_EQ(found.readers[1].expires_in, 4000ms);
 }
 
 TEST(Look, OtherValuesAndRepliesAreNotLocks) {
   // There is a hash under the key, or the reply does not come from inspect.lua.
-  const NodeHolding found = holding(answer("hash", "", "-1", {}, {}));
+  const NodeHolding found = holding(answer("hash", "hash", "-1", {}, {}));
   EXPECT_EQ(found.vote, Vote::held);
-  EXPECT_EQ(found.detail, "another kind of value");
+  EXPECT_EQ(found.detail, "another program's value (a hash)");
+  const NodeHolding text = holding(answer("string", "string 36", "-1", {}, {}));
+  EXPECT_EQ(text.token, "");
+  EXPECT_EQ(text.detail, "another program's value (a string of 36 bytes)");
   EXPECT_FALSE(found.expires_in.has_value());
   NodeHolding nothing;
   for (const redis::Reply::Type type : {redis::Reply::Type::array, redis::Reply::Type::integer}) {
@@ -114,7 +125,7 @@ TEST(Look, ThePermitsOfASemaphoreAreRead) {
   // Two of three permits are held, one of them without an expiry, and there is a waiter for the
   // third; the lock of the same name is free.
   const std::string permits =
-      "*6\r\n:1\r\n" + bulk("one") + ":900\r\n:3\r\n" + bulk("two") + ":-1\r\n";
+      "*6\r\n:1\r\n" + bulk(first) + ":900\r\n:3\r\n" + bulk("string 9") + ":-1\r\n";
   const NodeHolding found = holding(answer(
       "none", "", "-2", {}, {},
       ":3\r\n" + permits + array({"w0123456789abcdef.4", "1699999999000000", "1700000002000"})));
@@ -124,7 +135,8 @@ TEST(Look, ThePermitsOfASemaphoreAreRead) {
   EXPECT_EQ(found.semaphore.capacity, 3);
   ASSERT_EQ(found.semaphore.permits.size(), 2U);
   EXPECT_EQ(found.semaphore.permits[0].slot, 1);
-  EXPECT_EQ(found.semaphore.permits[0].token, "one");
+  EXPECT_EQ(found.semaphore.permits[0].token, first);
+  EXPECT_EQ(found.semaphore.permits[1].token, "");
   EXPECT_EQ(found.semaphore.permits[0].expires_in, 900ms);
   EXPECT_EQ(found.semaphore.permits[1].slot, 3);
   EXPECT_EQ(found.semaphore.permits[1].expires_in, std::nullopt);

@@ -41,6 +41,20 @@ TEST(Rival, ThatFollowsAnotherHasTheLockSinceItIsSeen) {
   EXPECT_EQ(rival.since(), at(12s));
 }
 
+TEST(Rival, ExpiresAsTheNodesReport) {
+  Rival rival;
+  rival.note(at(10s), 0, "a", never);
+  EXPECT_EQ(rival.expiry(), std::nullopt);
+  rival.note(at(11s), 1, "a", never, 5s);
+  EXPECT_EQ(rival.expiry(), at(16s));
+  rival.note(at(12s), 2, "a", never);
+  EXPECT_EQ(rival.expiry(), at(16s));
+  rival.note(at(13s), 2, "a", never, -1ms);
+  EXPECT_EQ(rival.expiry(), never);
+  rival.note(at(14s), 0, "b", never);
+  EXPECT_EQ(rival.expiry(), std::nullopt);
+}
+
 TEST(Rival, HasTheLockSinceTheTimeInItsFencingToken) {
   // The node's counter and clock are in us since 1970; the time that is reported is by our clock.
   Rival rival;

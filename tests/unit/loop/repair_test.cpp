@@ -154,7 +154,7 @@ TEST(Repair, EndsIfAnotherClientHasTheMark) {
   driver.reply(1, scan, found("17", {"quorumlock:fence:a"}));
   driver.reply(1, "MGET quorumlock:fence:a", bulks({"41"}));
   driver.reply(2, "EVAL repair 2 quorumlock:repairer quorumlock:fence:a ", ":-1\r\n");
-  driver.reply(2, "EVAL release 1 quorumlock:repairer ", ":0\r\n");
+  driver.reply(2, "EVAL release 0 quorumlock:repairer ", ":0\r\n");
   driver.reply(1, "SCAN 17", found("19", {"quorumlock:fence:b"}));
   EXPECT_TRUE(driver.asked(1).empty());
   EXPECT_EQ(driver.session.link(2).state(), LinkState::quarantined);
@@ -295,7 +295,7 @@ TEST(Repair, ANodeThatHasForgottenIsNotASource) {
   ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
   copy_one(driver, 1, 2, "41");
   driver.reply(1, "GET quorumlock:enrolment", "$-1\r\n");
-  driver.reply(2, "EVAL release 1 quorumlock:repairer ", ":1\r\n");
+  driver.reply(2, "EVAL release 0 quorumlock:repairer ", ":1\r\n");
   ASSERT_FALSE(driver.asked(1).empty());
   EXPECT_EQ(driver.asked(1).front(), "MGET quorumlock:enrolment quorumlock:members")
       << "of its own link, this time";
@@ -316,7 +316,7 @@ TEST(Repair, AnErrorFailsIt) {
     if (step > 0) driver.reply(1, "MGET", step == 1 ? error : bulks({"41"}));
     if (step > 1) driver.reply(2, "EVAL repair 2", step == 2 ? error : ":1\r\n");
     if (step > 2) driver.reply(1, "GET quorumlock:enrolment", error);
-    driver.reply(2, "EVAL release 1 quorumlock:repairer ", ":1\r\n");
+    driver.reply(2, "EVAL release 0 quorumlock:repairer ", ":1\r\n");
     driver.pass(1s);
     driver.look(2);
     begin(driver, 2);
@@ -330,7 +330,7 @@ TEST(Repair, ValuesThatAreNotOneForEachKeyFailIt) {
     ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
     driver.reply(1, scan, found("0", {"quorumlock:fence:a"}));
     driver.reply(1, "MGET quorumlock:fence:a", bulks(values));
-    driver.reply(2, "EVAL release 1 quorumlock:repairer ", ":1\r\n");
+    driver.reply(2, "EVAL release 0 quorumlock:repairer ", ":1\r\n");
     EXPECT_EQ(driver.session.link(2).state(), LinkState::quarantined);
   }
 }
@@ -345,7 +345,7 @@ TEST(Repair, ASourceThatIsLateOrLostFailsIt) {
     } else {
       driver.pass(SessionDriver::node_timeout);
     }
-    driver.reply(2, "EVAL release 1 quorumlock:repairer ", ":1\r\n");
+    driver.reply(2, "EVAL release 0 quorumlock:repairer ", ":1\r\n");
     EXPECT_EQ(driver.session.link(2).state(), LinkState::quarantined);
   }
 }
@@ -356,7 +356,7 @@ TEST(Repair, AnAnswerOfAnOlderRepairDoesNotCount) {
   SessionDriver driver(3);
   ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
   driver.pass(SessionDriver::node_timeout);
-  driver.reply(2, "EVAL release 1 quorumlock:repairer ", ":1\r\n");
+  driver.reply(2, "EVAL release 0 quorumlock:repairer ", ":1\r\n");
   driver.pass(1s);
   driver.look(2);
   begin(driver, 2);

@@ -95,16 +95,12 @@ TEST_F(SenderTest, AnotherCommandSendsTheBatchFirst) {
   EXPECT_EQ(driver.written(1).size(), 1U);
 }
 
-TEST_F(SenderTest, ASingleReleaseIsSentAsItself) {
+TEST_F(SenderTest, ASingleReleaseIsABatchOfOne) {
   release("a");
   sender.flush(driver.now);
-  const Strings commands = driver.written(0);
-  ASSERT_EQ(commands.size(), 1U);
-  driver.links.link(0).on_bytes(":1\r\n");
-  const redis::Link::Event* event = driver.links.link(0).next(driver.now);
-  const auto* answer = std::get_if<redis::Link::Answer>(event);
-  ASSERT_NE(answer, nullptr);
-  EXPECT_FALSE(Sender::is_batch(answer->tag.kind));
+  ASSERT_EQ(driver.written(0).size(), 1U);
+  driver.links.link(0).on_bytes("*1\r\n:1\r\n");
+  EXPECT_EQ(answers_to_batches(0), 1);
 }
 
 TEST_F(SenderTest, AnAcquisitionCarriesTheTimeAloneAndInABatch) {

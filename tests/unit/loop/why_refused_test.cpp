@@ -27,7 +27,14 @@ TEST(WhyRefused, NamesTheHolderAndForHowLong) {
   EXPECT_EQ(why_no_lock(refused(Errc::contended, token, 12'900ms)), "held by web-3:812 for 12 s");
   EXPECT_EQ(why_no_lock(refused(Errc::contended, token, 350ms)), "held by web-3:812 for 350 ms");
   EXPECT_EQ(why_no_lock(refused(Errc::contended, token)), "held by web-3:812");
-  EXPECT_EQ(why_no_lock(refused(Errc::contended, "theirs")), "held by the token theirs");
+  EXPECT_EQ(why_no_lock(refused(Errc::contended, "string 6")),
+            "held by another program's value (a string of 6 bytes)");
+  core::Refused foreign = refused(Errc::contended, "hash");
+  foreign.expiry = core::never;
+  EXPECT_EQ(why_no_lock(foreign), "held by another program's value (a hash), which never expires");
+  foreign.expiry = core::Time() + 12s;
+  EXPECT_EQ(why_no_lock(foreign),
+            "held by another program's value (a hash), which expires in 12 s");
   EXPECT_EQ(why_no_lock(refused(Errc::timed_out, token, 2s)),
             "the wait ran out while the lock was held by web-3:812 for 2 s");
 }

@@ -67,11 +67,19 @@ TEST(DispatchAnswers, OfAcquisitions) {
   for (const core::Answer& answer : read(CommandKind::acquisitions, {number(1700)}, 2)) {
     EXPECT_EQ(answer.vote, Vote::not_enrolled);
   }
-  const std::vector<redis::Reply> one = {number(1700), number(1), number(41), number(0), number(0)};
+  // All were granted, with one fence.
+  for (const core::Answer& answer : read(CommandKind::acquisitions, {number(1), number(2)}, 2)) {
+    EXPECT_EQ(answer.vote, Vote::granted);
+    EXPECT_EQ(answer.fence, 2U);
+  }
+  const std::vector<redis::Reply> nobody = {word("")};
+  const std::vector<redis::Reply> one = {number(1700), number(1), number(41),
+                                         number(0),    number(0), list(nobody)};
   for (const core::Answer& answer : read(CommandKind::acquisitions, one, 2)) {
     EXPECT_EQ(answer.vote, Vote::failed);
   }
-  for (const core::Answer& answer : read(CommandKind::acquisitions, {number(1), number(2)}, 1)) {
+  EXPECT_EQ(read(CommandKind::acquisitions, one, 1).front().vote, Vote::granted);
+  for (const core::Answer& answer : read(CommandKind::acquisitions, {number(1), word("")}, 1)) {
     EXPECT_EQ(answer.vote, Vote::failed);
   }
   // The reply has an answer for every lock, and one word too many.
@@ -173,15 +181,14 @@ class DispatchAnswersRenewedTogether : public ::testing::Test {
     for (const std::string_view key : {"a", "b", "c"}) {
       driver.acquire(key);
       for (const int node : {0, 1, 2}) {
-        driver.reply(node, "EVALSHA", "*3\r\n:1\r\n:41\r\n:1700000000000000\r\n");
+        driver.reply(node, "EVALSHA", "*2\r\n:1700000000000000\r\n:41\r\n");
       }
     }
     driver.pass(100ms);
     driver.extend_all();
     for (const int node : {0, 1, 2}) {
       ASSERT_EQ(driver.asked(node).size(), 1U);
-      EXPECT_NE(driver.asked(node).front().find(" 4 quorumlock:enrolment a b c 900 1 "),
-                std::string::npos)
+      EXPECT_NE(driver.asked(node).front().find(" 3 a b c 900 1 "), std::string::npos)
           << driver.asked(node).front();
     }
   }

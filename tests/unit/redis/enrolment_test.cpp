@@ -235,7 +235,7 @@ TEST(Enrolment, AClientThatFailsToRepairYields) {
   driver.hear_ok();
   driver.it.take_repair();
   driver.it.done(redis::Enrolment::RepairFailed());
-  EXPECT_EQ(driver.asks(), "release " + mark);
+  EXPECT_EQ(driver.asks(), "release quorumlock:repairer " + mark);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   driver.hear(1);
   EXPECT_EQ(driver.it.deadline(), driver.now + look);

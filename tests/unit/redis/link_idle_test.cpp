@@ -113,7 +113,7 @@ TEST(LinkIdle, AWaiterTriesAgainWhenTheNodesAreThere) {
     const std::string given_back = "EVALSHA " + std::string(redis::release_script.sha1);
     for (const int node : {0, 1}) {  // the release of the first attempt
       if (!driver.asked(node).empty() && driver.asked(node).front().starts_with(given_back)) {
-        driver.reply(node, given_back, ":0\r\n");
+        driver.reply(node, given_back, "*1\r\n:0\r\n");
       }
     }
     ASSERT_FALSE(driver.asked(0).empty());
@@ -121,7 +121,7 @@ TEST(LinkIdle, AWaiterTriesAgainWhenTheNodesAreThere) {
     EXPECT_TRUE(driver.refused.empty());
     if (ordered) continue;  // the answer is that of its entry in the line
     for (const int node : {0, 1}) {
-      driver.reply(node, "EVALSHA", "*3\r\n:1\r\n:41\r\n:1700000000000000\r\n");
+      driver.reply(node, "EVALSHA", "*2\r\n:1700000000000000\r\n:41\r\n");
     }
     EXPECT_EQ(driver.acquired, 1);
   }

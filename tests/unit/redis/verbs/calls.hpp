@@ -96,7 +96,7 @@ inline std::string call_for_all(std::string_view sha1,
                                 std::initializer_list<std::string_view> words) {
   std::vector<std::string_view> all = {"EVALSHA",
                                        sha1,
-                                       "9",
+                                       "8",
                                        "orders:42",
                                        "stock:7",
                                        "",
@@ -105,7 +105,6 @@ inline std::string call_for_all(std::string_view sha1,
                                        "quorumlock:fence:stock:7",
                                        "quorumlock:fence:",
                                        "quorumlock:fence:cash",
-                                       "quorumlock:enrolment",
                                        "t0ken"};
   all.insert(all.end(), words);
   all.insert(all.end(), {"run1:30000,86400", "5"});
