@@ -166,6 +166,14 @@ TEST_F(Run, SaysOnceWhomItWaitsFor) {
                              "quorumlock: waiting for the lock on orders: held by .*:sh for .*\n"));
 }
 
+TEST_F(Run, DoesNotSayTheValueOfAnotherProgramThatItWaitsFor) {
+  hold("orders");
+  Program program = start_run("orders", "echo mine", {"--wait", "forever"});
+  EXPECT_TRUE(program.says_on_error("waiting for the lock on orders: held by another program\n"));
+  let_go("orders");
+  EXPECT_EQ(program.finish().out, "mine\n");
+}
+
 TEST_F(Run, AnInterruptedHolderHandsOverWithinASecond) {
   // The time from SIGINT at the holder to the next holder's first word is measured. The best of a
   // few tries counts: a busy machine may delay one. The lock itself would last for much longer.

@@ -1,5 +1,6 @@
 #include "wait_report.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 #include <utility>
@@ -86,7 +87,13 @@ std::string WaitReport::holders_of(const std::string& resource) {
   if (permits_) return permit_holders(seen->semaphore);
   const std::vector<std::string> tokens =
       seen->holder.empty() ? seen->readers : std::vector{seen->holder};
-  if (tokens.empty()) return {};
+  if (tokens.empty()) {
+    // The value of another program is not shown, only described.
+    const auto foreign = std::ranges::count_if(seen->nodes, [](const NodeHolding& node) {
+      return node.vote == Vote::held && !node.detail.empty();
+    });
+    return foreign >= seen->quorum ? "held by another program" : "";
+  }
   return "held by " + names_of(tokens) + (seen->held_for ? " for " + roughly(*seen->held_for) : "");
 }
 
