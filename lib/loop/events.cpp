@@ -172,16 +172,21 @@ void Events::on(core::Time now, const core::Released& released) {
 void Events::on(core::Time now, const Session::NodeChanged& changed) {
   const int node = changed.node;
   if (std::ranges::find(session_.nodes(), node) == session_.nodes().end()) return;  // it has left
-  const EventKind kind = kind_of(changed.state, changed.reason);
-  std::string reason = kind == EventKind::node_up ? "it votes" : session_.trouble(now, node);
-  if (reason.empty()) reason = describe(changed.reason);
   const redis::Link& link = session_.link(node);
   const bool down = changed.state == core::LinkState::down;
+  // If the node is down the next attempt fails, and that is the event.
+  if (down && link.ended_idle()) return;
+  const EventKind kind = kind_of(changed.state, changed.reason);
+  std::string reason = session_.trouble(now, node);
+  if (kind == EventKind::node_up) {
+    reason = link.ended_idle() ? "it votes again: its idle connection was closed, and made anew"
+                               : "it votes";
+  }
+  if (reason.empty()) reason = describe(changed.reason);
   if (down && link.attempts().failures() > 1) {
     reason += " (" + std::to_string(link.attempts().failures()) + " attempts so far)";
   }
-  add(now, node, {.kind = kind, .node = name_of(node), .reason = std::move(reason)},
-      down && link.ended_idle() ? EventLevel::info : level_of(kind));
+  add(now, node, {.kind = kind, .node = name_of(node), .reason = std::move(reason)});
 }
 
 void Events::on(core::Time now, const Session::News& news) {
@@ -233,13 +238,8 @@ void Events::add_lease(core::Time now, EventKind kind, const LeaseState& lease,
 }
 
 void Events::add(core::Time now, int node, Event event) {
-  const EventLevel level = level_of(event.kind);
-  add(now, node, std::move(event), level);
-}
-
-void Events::add(core::Time now, int node, Event event, EventLevel level) {
   using std::chrono::system_clock;
-  event.level = level;
+  event.level = level_of(event.kind);
   event.time = system_clock::time_point(std::chrono::microseconds(wall_.now_us()));
   if (limit_.admits(now, node, event)) ready_.push_back(std::move(event));
 }

@@ -55,7 +55,6 @@ class Events {
   void on(core::Time now, const core::ClockStood& stood);
   void add_lease(core::Time now, EventKind kind, const LeaseState& lease, std::string reason);
   void add(core::Time now, int node, Event event);
-  void add(core::Time now, int node, Event event, EventLevel level);
   /// Whether to make an event of this kind, which is_everyday().
   bool makes_everyday(EventKind kind) { return options_.on_event && !limit_.leaves_out(kind); }
   template <class Call>

@@ -36,7 +36,6 @@ void Link::start(Time now) {
 
 void Link::open(Time now) {
   state_ = State::opening;
-  ended_idle_ = false;
   attempts_.begin(now);
   events_.push(Connect{});
 }
@@ -202,8 +201,7 @@ void Link::done(Time now, const Enrolment::Done& what) {
 
 void Link::on_closed(Time now, std::string_view why) {
   std::string sentence(why);
-  ended_idle_ = state_ == State::up && pipeline_.empty();
-  if (ended_idle_) sentence += ", which was idle";
+  const bool idle = state_ == State::up && pipeline_.empty();
   // A server's port for TLS ends a connection at the first byte of a command, and some proxies do
   // at a command that they do not know.
   if (state_ == State::greeting && greeting_.is_silent() && !endpoint().tls &&
@@ -213,6 +211,7 @@ void Link::on_closed(Time now, std::string_view why) {
         "name the server behind it";
   }
   fail(now, Vote::unreachable, std::move(sentence));
+  ended_idle_ = idle;
 }
 
 void Link::on_handshake_failed(Time now, std::string_view why) {
@@ -223,6 +222,7 @@ void Link::on_handshake_failed(Time now, std::string_view why) {
 void Link::fail(Time now, Vote reason, std::string why) {
   if (state_ == State::stopped || state_ == State::resting) return;
   const bool was_up = state_ == State::up;
+  ended_idle_ = false;
   if (was_up && !pipeline_.empty()) {
     orphan_.leave(greeting_.facts().run_id, greeting_.client_id());
   }

@@ -146,9 +146,9 @@ class Link final : public RespWire {
   [[nodiscard]] const VotingRight& voting_right() const { return right_; }
   [[nodiscard]] const Enrolment& enrolment() const { return right_.enrolment(); }
   [[nodiscard]] const Attempts& attempts() const { return attempts_; }
-  /// Whether the other side has closed the last connection while nothing was asked on it, and no
-  /// attempt has begun since. Servers and devices on the path end idle connections: that is no
-  /// trouble yet.
+  /// Whether the other side has closed the connection before this one while nothing was asked on
+  /// it, and no attempt has failed since. Servers and devices on the path end idle connections:
+  /// that is no trouble yet.
   [[nodiscard]] bool ended_idle() const { return ended_idle_; }
   [[nodiscard]] core::LinkState state() const { return announced_.state; }
   /// The vote of this node while it takes nothing.

@@ -102,11 +102,13 @@ TEST_F(EventsTest, TheEndOfAnIdleConnectionIsNoTroubleYet) {
   driver.start();
   driver.close(1);
   const Session::NodeChanged down{1, LinkState::down, Vote::unreachable};
-  const Event ended = event_of(down);
-  EXPECT_EQ(ended.level, EventLevel::info);
-  EXPECT_EQ(ended.reason, "closed by the server, which was idle");
+  const Session::NodeChanged up{1, LinkState::up, Vote::pending};
+  events.take(driver.now, down);
+  EXPECT_FALSE(events.has_any());
+  EXPECT_EQ(event_of(up).reason, "it votes again: its idle connection was closed, and made anew");
   driver.pass(1s);
-  EXPECT_EQ(event_of(down).level, EventLevel::warning);
+  EXPECT_EQ(event_of(down).kind, EventKind::node_down);
+  EXPECT_EQ(event_of(up).reason, "it votes");
 }
 
 TEST_F(EventsTest, ANodeThatHasLeftTheListHasNoEvents) {
