@@ -19,14 +19,16 @@ namespace {
 
 constexpr std::chrono::milliseconds look_every{500};
 
-/// A file's properties that change when it is written or replaced; all zero if there is none, or if
-/// it is a pipe, which can be read only once.
+/// A file's properties that change when it is written or replaced; all zero if there is no file.
 using Version = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
-Version version_of(const std::string& path) {
+/// Returns nothing for a pipe: it can be read only once.
+std::optional<Version> version_of(const std::string& path) {
   struct stat found {};
-  if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return {};
-  return {found.st_dev, found.st_ino, found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
+  if (::stat(path.c_str(), &found) != 0) return Version{};
+  if (!S_ISREG(found.st_mode)) return std::nullopt;
+  return Version{found.st_dev, found.st_ino, found.st_size, found.st_mtim.tv_sec,
+                 found.st_mtim.tv_nsec};
 }
 
 using Lists = std::map<std::string, Nodes>;
@@ -62,7 +64,7 @@ struct NodesWatch::Watched {
     while (!over) {
       const bool asked = std::exchange(look, false);
       lock.unlock();
-      const Version version = version_of(file);
+      const Version version = version_of(file).value_or(seen);
       std::optional<Result<Options>> now;
       if (asked || version != seen) now = load_options(Setting{"--config", file}, std::nullopt);
       seen = version;
