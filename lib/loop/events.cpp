@@ -172,12 +172,19 @@ void Events::on(core::Time now, const core::Released& released) {
 void Events::on(core::Time now, const Session::NodeChanged& changed) {
   const int node = changed.node;
   if (std::ranges::find(session_.nodes(), node) == session_.nodes().end()) return;  // it has left
+  const redis::Link& link = session_.link(node);
+  const bool down = changed.state == core::LinkState::down;
+  // If the node is down the next attempt fails, and that is the event.
+  if (down && link.ended_idle()) return;
   const EventKind kind = kind_of(changed.state, changed.reason);
-  std::string reason = kind == EventKind::node_up ? "it votes" : session_.trouble(now, node);
+  std::string reason = session_.trouble(now, node);
+  if (kind == EventKind::node_up) {
+    reason = link.ended_idle() ? "it votes again: its idle connection was closed, and made anew"
+                               : "it votes";
+  }
   if (reason.empty()) reason = describe(changed.reason);
-  const int failures = session_.link(node).attempts().failures();
-  if (changed.state == core::LinkState::down && failures > 1) {
-    reason += " (" + std::to_string(failures) + " attempts so far)";
+  if (down && link.attempts().failures() > 1) {
+    reason += " (" + std::to_string(link.attempts().failures()) + " attempts so far)";
   }
   add(now, node, {.kind = kind, .node = name_of(node), .reason = std::move(reason)});
 }

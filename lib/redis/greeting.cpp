@@ -130,6 +130,11 @@ std::optional<Greeting::Trouble> Greeting::on_server(const Reply& reply) {
     if (mode_ == "cluster") {
       return Trouble{"runs in cluster mode: name standalone servers only", Vote::not_standalone};
     }
+    if (mode_ == "sentinel") {
+      return Trouble{
+          "is a Sentinel: name what it watches, as in redis+sentinel://host:port/service",
+          Vote::not_standalone};
+    }
     if (const std::string version = version_of(reply.text); is_too_old(version)) {
       return Trouble{too_old(version), Vote::failed};
     }

@@ -201,12 +201,17 @@ void Link::done(Time now, const Enrolment::Done& what) {
 
 void Link::on_closed(Time now, std::string_view why) {
   std::string sentence(why);
-  // A server's port for TLS ends a connection at the first byte of a command.
+  const bool idle = state_ == State::up && pipeline_.empty();
+  // A server's port for TLS ends a connection at the first byte of a command, and some proxies do
+  // at a command that they do not know.
   if (state_ == State::greeting && greeting_.is_silent() && !endpoint().tls &&
       endpoint().path.empty()) {
-    sentence += " before its first answer: if this is its TLS port, write rediss://";
+    sentence +=
+        " before its first answer: if this is its TLS port, write rediss://; if it is a proxy, "
+        "name the server behind it";
   }
   fail(now, Vote::unreachable, std::move(sentence));
+  ended_idle_ = idle;
 }
 
 void Link::on_handshake_failed(Time now, std::string_view why) {
@@ -217,6 +222,7 @@ void Link::on_handshake_failed(Time now, std::string_view why) {
 void Link::fail(Time now, Vote reason, std::string why) {
   if (state_ == State::stopped || state_ == State::resting) return;
   const bool was_up = state_ == State::up;
+  ended_idle_ = false;
   if (was_up && !pipeline_.empty()) {
     orphan_.leave(greeting_.facts().run_id, greeting_.client_id());
   }

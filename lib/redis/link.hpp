@@ -146,6 +146,10 @@ class Link final : public RespWire {
   [[nodiscard]] const VotingRight& voting_right() const { return right_; }
   [[nodiscard]] const Enrolment& enrolment() const { return right_.enrolment(); }
   [[nodiscard]] const Attempts& attempts() const { return attempts_; }
+  /// Whether the other side has closed the connection before this one while nothing was asked on
+  /// it, and no attempt has failed since. Servers and devices on the path end idle connections:
+  /// that is no trouble yet.
+  [[nodiscard]] bool ended_idle() const { return ended_idle_; }
   [[nodiscard]] core::LinkState state() const { return announced_.state; }
   /// The vote of this node while it takes nothing.
   [[nodiscard]] Vote reason() const { return announced_.reason; }
@@ -181,6 +185,7 @@ class Link final : public RespWire {
   Orphan orphan_;
   VotingRight right_;
   Pipeline pipeline_;
+  bool ended_idle_ = false;
   bool asks_early_ = false;  ///< the enrolment's command has no answer, and the link is not up yet
   Changed announced_{core::LinkState::connecting, Vote::unreachable};
   Vote down_reason_ = Vote::unreachable;

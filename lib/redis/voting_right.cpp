@@ -54,7 +54,8 @@ Vote VotingRight::vote() const {
 }
 
 std::string VotingRight::why(Time now) const {
-  if (judged_) return verdict_.refusal;
+  // While the record is read again the last verdict stands.
+  if (judged_ || (reading_again_ && !verdict_.refusal.empty())) return verdict_.refusal;
   std::string text = enrolment_.why();
   if (now < enrolment_.candidacy().until()) {
     const auto left = std::chrono::ceil<std::chrono::seconds>(enrolment_.candidacy().until() - now);

@@ -28,6 +28,13 @@ bool is_ip_address(const std::string& host) {
   return address != nullptr;
 }
 
+/// The name without the dot that makes it absolute: certificates and SNI have no such dot (RFC
+/// 6066, section 3).
+std::string relative(std::string name) {
+  if (name.size() > 1 && name.ends_with('.')) name.pop_back();
+  return name;
+}
+
 }  // namespace
 
 ClientChannel::ClientChannel(std::shared_ptr<const Context> context, const TlsOptions& options,
@@ -35,7 +42,7 @@ ClientChannel::ClientChannel(std::shared_ptr<const Context> context, const TlsOp
     : context_(std::move(context)),
       last_(last),
       ssl_(SSL_new(context_->ssl())),
-      expected_(options.server_name.value_or(std::string(host))),
+      expected_(relative(options.server_name.value_or(std::string(host)))),
       at_least_1_3_(options.min_version == TlsVersion::tls_1_3) {
   BIO* const bio = BIO_new(context_->bio());
   BIO_set_data(bio, this);

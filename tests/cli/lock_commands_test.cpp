@@ -232,11 +232,13 @@ TEST_F(LockCommands, InspectNamesAKeyThatIsNotALock) {
 
 TEST_F(LockCommands, ATokenThatCannotBePrintedLocksNothing) {
   // Nobody would know the token: the lock is released and the program fails.
-  Program program({"sh", "-c", QUORUMLOCK_PROGRAM " acquire orders > /dev/full"}, {nodes()});
-  const Ended ended = program.finish();
-  EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("standard output"));
-  EXPECT_THAT(cluster.keys(), IsEmpty());
+  for (const std::string where : {">/dev/full", ">&-"}) {
+    Program program({"sh", "-c", QUORUMLOCK_PROGRAM " acquire orders " + where}, {nodes()});
+    const Ended ended = program.finish();
+    EXPECT_EQ(ended.code, 1) << where;
+    EXPECT_THAT(ended.err, HasSubstr("standard output")) << where;
+    EXPECT_THAT(cluster.keys(), IsEmpty()) << where;
+  }
 }
 
 TEST_F(LockCommands, AnInterruptedWaitLeavesNothing) {

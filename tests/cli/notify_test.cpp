@@ -73,6 +73,74 @@ TEST_F(Notify, TheCommandDoesNotInheritTheSocket) {
   EXPECT_EQ(program.finish().out, "<>\n");
 }
 
+TEST_F(Notify, TheServiceIsAliveWhileItWaitsAndHolds) {
+  // The service manager hears so before the time that it gives is over, and the command does not
+  // inherit the demand.
+  const NotifySocket manager(abstract_name());
+  hold("billing");
+  Program program({QUORUMLOCK_PROGRAM, "run", "--wait", "forever", "billing", "--", "sh", "-c",
+                   "echo \"<$WATCHDOG_USEC>\"; while :; do sleep 1000 & wait $!; done"},
+                  {nodes(), manager.variable(), "WATCHDOG_USEC=200000"});
+  EXPECT_THAT(manager.message(), HasSubstr("STATUS=waiting"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(manager.message(), "WATCHDOG=1");
+  let_go("billing");
+  std::string message = manager.message();
+  while (message == "WATCHDOG=1") message = manager.message();
+  EXPECT_THAT(message, HasSubstr("READY=1"));
+  EXPECT_EQ(program.line(), "<>");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(manager.message(), "WATCHDOG=1");
+  program.signal(SIGTERM);
+  program.finish();
+}
+
+TEST_F(Notify, AWatchdogOfAnotherProcessIsNotOurs) {
+  const NotifySocket manager(abstract_name());
+  const Ended ended = Program({QUORUMLOCK_PROGRAM, "run", "billing", "--", "sleep", "0.1"},
+                              {nodes(), manager.variable(), "WATCHDOG_USEC=1000", "WATCHDOG_PID=1"})
+                          .finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  while (manager.has_more()) EXPECT_NE(manager.message(), "WATCHDOG=1");
+  EXPECT_THAT(Program({QUORUMLOCK_PROGRAM, "run", "billing", "--", "true"},
+                      {nodes(), manager.variable(), "WATCHDOG_USEC=soon"})
+                  .finish()
+                  .err,
+              HasSubstr("WATCHDOG_USEC is not a number"));
+}
+
+TEST_F(Notify, TheCommandTakesTheSocketsOfTheService) {
+  // LISTEN_PID names the process that is to take them: the command, and not quorumlock.
+  const std::string script =
+      "LISTEN_PID=$$ LISTEN_FDS=1 exec 3</dev/null; export LISTEN_FDS=1; export LISTEN_PID=$$; "
+      "exec \"$0\" run billing -- sh -c 'test $LISTEN_PID = $$ && test -e /proc/$$/fd/3 && "
+      "echo $LISTEN_FDS'";
+  const Ended ended = Program({"sh", "-c", script, QUORUMLOCK_PROGRAM}, {nodes()}).finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "1\n");
+  // A number that names another process already stays as it is.
+  const Ended other =
+      Program({QUORUMLOCK_PROGRAM, "run", "billing", "--", "sh", "-c", "echo $LISTEN_PID"},
+              {nodes(), "LISTEN_PID=1", "LISTEN_FDS=1"})
+          .finish();
+  EXPECT_EQ(other.out, "1\n");
+}
+
+TEST_F(Notify, ProcessOneTakesWhatTheCommandLeavesBehind) {
+  // In a container nobody else would. Orphans, each in its own session, end while the command runs,
+  // and leave no zombies.
+  const std::string script =
+      "orphans=$(for i in 1 2 3 4 5; do (setsid sh -c 'echo $$' &); done); "
+      "for orphan in $orphans; do try=0; while test -e /proc/$orphan && test $try -lt 1000; "
+      "do try=$((try + 1)); sleep 0.01; done; done; "
+      "echo left: $(for orphan in $orphans; do test -e /proc/$orphan && echo $orphan; done)";
+  const Ended ended = Program({"unshare", "--pid", "--fork", "--mount", "--map-root-user", "sh",
+                               "-c", "mount -t proc none /proc && exec \"$0\" \"$@\"",
+                               QUORUMLOCK_PROGRAM, "run", "billing", "--", "sh", "-c", script},
+                              {nodes()})
+                          .finish();
+  EXPECT_EQ(ended.code, 0) << ended.err << ended.out;
+  EXPECT_EQ(ended.out, "left:\n");
+}
+
 TEST_F(Notify, ASocketThatCannotBeUsedIsOneWarning) {
   // The lock is held and the command runs; the sentence says what is wrong.
   const std::pair<std::string, const char*> bad[] = {

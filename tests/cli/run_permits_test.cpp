@@ -40,6 +40,7 @@ TEST_F(RunPermits, AsManyCommandsRunAtOnceAsThereArePermits) {
 
   Program third = start_with_permit({"--wait", "forever"});
   ASSERT_TRUE(somebody_waits());
+  EXPECT_TRUE(third.says_on_error("waiting for a permit of api: permits are held by "));
   two.signal(SIGTERM);
   EXPECT_EQ(two.finish().code, 128 + SIGTERM);
   EXPECT_GT(token_of(third), second);

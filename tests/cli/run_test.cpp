@@ -1,3 +1,7 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <fstream>
 #include <sstream>
 
@@ -148,6 +152,28 @@ TEST_F(Run, TheSecondWaitsForTheFirst) {
   EXPECT_EQ(ended.out, "second\n");
 }
 
+TEST_F(Run, SaysOnceWhomItWaitsFor) {
+  // Somebody who looks at a command that does not go on sees why.
+  Program first = start_run("orders", std::string("echo first; ") + for_ever);
+  EXPECT_EQ(first.line(), "first");
+  Program second = start_run("orders", "echo second", {"--wait", "forever"});
+  EXPECT_TRUE(second.says_on_error("waiting for the lock on orders: held by "));
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.finish().code, 128 + SIGTERM);
+  const Ended ended = second.finish();
+  EXPECT_EQ(ended.out, "second\n");
+  EXPECT_THAT(ended.err, testing::MatchesRegex(
+                             "quorumlock: waiting for the lock on orders: held by .*:sh for .*\n"));
+}
+
+TEST_F(Run, DoesNotSayTheValueOfAnotherProgramThatItWaitsFor) {
+  hold("orders");
+  Program program = start_run("orders", "echo mine", {"--wait", "forever"});
+  EXPECT_TRUE(program.says_on_error("waiting for the lock on orders: held by another program\n"));
+  let_go("orders");
+  EXPECT_EQ(program.finish().out, "mine\n");
+}
+
 TEST_F(Run, AnInterruptedHolderHandsOverWithinASecond) {
   // The time from SIGINT at the holder to the next holder's first word is measured. The best of a
   // few tries counts: a busy machine may delay one. The lock itself would last for much longer.
@@ -275,6 +301,21 @@ TEST_F(Run, OptionsOfTheFileApply) {
                            "trap 'echo asked; exit 3' TERM; while :; do sleep 0.01; done"});
   EXPECT_EQ(ended.code, 76);
   EXPECT_EQ(document_in(ended.err).at("error").at("code"), "lost");
+}
+
+TEST_F(Run, SignalsEndACommandWhoseConfigurationFileBlocks) {
+  // It is a pipe that nobody writes to, as a file on a server that is away.
+  const std::string pipe = (directory.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const char* command : {"status", "acquire", "members", "serve"}) {
+    std::vector<std::string> words = {QUORUMLOCK_PROGRAM, "--config", pipe, command};
+    if (words.back() == "acquire") words.emplace_back("orders");
+    Program program(words);
+    const int writing = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.finish().code, 128 + SIGTERM) << command;
+    ::close(writing);
+  }
 }
 
 }  // namespace

@@ -196,9 +196,9 @@ TEST_F(Secrets, AreHiddenIfTlsFails) {
 #endif
 
 TEST_F(Secrets, AreHiddenIfANodeRepeatsThem) {
-  // Old servers quote a login that they do not understand. After a login any reply may do so.
+  // A server may quote a login that it does not understand. After a login any reply may do so.
   const std::string error =
-      "-ERR unknown command `AUTH`, with args beginning with: `locker` `" + password + "`\r\n";
+      "-ERR cannot take `AUTH`, with args beginning with: `locker` `" + password + "`\r\n";
   for (const bool logs_in : {false, true}) {
     std::vector<std::string> urls;
     std::vector<std::unique_ptr<HostileServer>> servers;

@@ -35,7 +35,14 @@ TEST(Usage, MistakesEndWith64AndASentence) {
   // Each mistake is reported on standard error alone.
   const std::pair<std::vector<std::string>, const char*> mistakes[] = {
       {{}, "no command given"},
-      {{"aquire", "x"}, "there is no command aquire"},
+      {{"aquire", "x"}, "there is no command aquire: did you mean acquire?"},
+      {{"insp", "x"}, "did you mean inspect?"},
+      {{"fetch", "x"}, "there is no command fetch: give one of run"},
+      {{"acquire", "--wiat", "5s", "x"}, "acquire has no option --wiat: did you mean --wait?"},
+      {{"acquire", "--tll=5s"}, "quorumlock acquire has no option --tll: did you mean --ttl?"},
+      {{"run", "-wait", "5s", "x", "--", "true"}, "did you mean --wait?"},
+      {{"--verbos", "status"}, "has no option --verbos: did you mean --verbose?"},
+      {{"cluster", "strat"}, "quorumlock cluster has no command strat: did you mean start?"},
       {{"acquire"}, "RESOURCE"},
       {{"acquire", ""}, "resource"},
       {{"acquire", "x", "y"}, "y"},

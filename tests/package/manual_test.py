@@ -53,6 +53,38 @@ def by_bash(file, *words):
                           check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
 
 
+class Bash:
+    """Bash on a terminal without the package bash-completion, as which it completes files."""
+
+    def __init__(self, file, work):
+        self.out = work / "line"
+        self.out.touch()
+        (work / "rc").write_text(
+            f"source {file}\n"
+            f"note() {{ printf '%s\\n' \"$READLINE_LINE\" >>{self.out}; READLINE_LINE=; }}\n"
+            "bind -x '\"\\C-x\": note'\n")
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(work)
+            os.environ.update(TERM="dumb", INPUTRC="/dev/null")
+            os.execvp("bash", ["bash", "--noprofile", "--rcfile", str(work / "rc"), "-i"])
+
+    def complete(self, line):
+        """The line after a tab."""
+        os.write(self.terminal, (line + "\t\x18").encode())
+        while not self.out.read_text().endswith("\n"):
+            readable, _, _ = select.select([self.terminal], [], [], 0.01)
+            if readable:
+                os.read(self.terminal, 65536)
+        text = self.out.read_text().strip()
+        self.out.write_text("")
+        return text
+
+    def end(self):
+        os.close(self.terminal)
+        os.waitpid(self.pid, 0)
+
+
 # --- zsh ------------------------------------------------------------------------------------------
 
 ZSHRC = r"""
@@ -141,10 +173,20 @@ def check_bash(manual, commands):
         same(f"bash: {path}", by_bash(file, *path, ""), below)
     same("bash: a command after a flag's value", by_bash(file, "--config", "run", "clu"), ["cluster"])
     same("bash: a value", by_bash(file, "run", "--ttl", ""), [])
-    same("bash: a file", by_bash(file, "--config", "/etc/passw"),
-         [str(one) for one in pathlib.Path("/etc").glob("passw*")])
     if "mkdir" not in by_bash(file, "run", "orders", "--", "mkdi"):
         wrong.append("bash: a command after -- is not completed")
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        (work / "it's a file").touch()
+        (work / "tool of mine").touch(mode=0o755)
+        shell = Bash(file, work)
+        for begin, name in (("quorumlock --config it", r"\'s\ a\ file"),
+                            ("quorumlock --config 'it", r"'\''s a file'"),
+                            ("quorumlock run x -- cat it", r"\'s\ a\ file"),
+                            ("quorumlock run x -- ./tool", r"\ of\ mine"),
+                            ("quorumlock run --ttl to", "")):
+            same("bash on a terminal", [shell.complete(begin)], [begin + name])
+        shell.end()
 
 
 def check_zsh(manual, commands):

@@ -5,6 +5,7 @@
 #include "lock.hpp"
 #include "nodes_watch.hpp"
 #include "output.hpp"
+#include "wait_report.hpp"
 
 namespace quorumlock::cli {
 namespace {
@@ -32,14 +33,16 @@ Json described(const Lease& lease) {
 }
 
 int acquire(const Globals& globals, const AcquireArguments& asked) {
-  Signals signals;
   const Options options = globals.options();
+  Signals signals;
   Coordinator coordinator = coordinator_with(options);
   const NodesWatch nodes(globals, options, coordinator);  // while it waits
+  WaitReport report(coordinator, {asked.resource}, false, "the lock on " + asked.resource);
   Lease lease = take_lock(
       coordinator, {asked.resource},
-      {.ttl = asked.ttl, .wait = asked.wait, .auto_extend = false, .trace = asked.explain},
-      signals);
+      {.ttl = asked.ttl, .wait = asked.wait, .auto_extend = false, .trace = asked.explain}, signals,
+      [&] { return globals.json ? -1 : report.advance(); });
+  report.end();
   // If the token cannot be printed this function's end destroys, and so releases, the lease.
   if (globals.json) {
     print(described(lease));

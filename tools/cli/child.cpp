@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "failure.hpp"
@@ -15,6 +18,11 @@ namespace {
 
 /// Reported by the child in place of an errno.
 constexpr int came_too_late = -1;
+
+/// systemd's socket activation (sd_listen_fds(3)): the variable names the process that is to take
+/// the sockets, and only that process does.
+constexpr std::string_view listen_pid_is = "LISTEN_PID=";
+constexpr std::size_t room_for_pid = 16;
 
 struct Pipe {
   int read_end = -1;
@@ -41,10 +49,24 @@ struct Plan {
   char* const* words;
   char* const* shell_words;  ///< run a script without a #! line as shells do
   char* const* environment;
+  /// Where the value of LISTEN_PID is to be written, if the command is to take the sockets that
+  /// systemd has passed to us. It has room for any process id.
+  char* listen_pid;
   const Signals& signals;
   Pipe go;
   Pipe report;
 };
+
+/// Writes our process id as decimal digits and a zero byte.
+void write_own_pid(char* to) noexcept {
+  char digits[room_for_pid];
+  std::size_t count = 0;
+  for (pid_t rest = ::getpid(); rest > 0; rest /= 10) {
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  }
+  while (count > 0) *to++ = digits[--count];
+  *to = '\0';
+}
 
 [[noreturn]] void give_up(const Plan& plan, int report) noexcept {
   (void)!::write(plan.report.write_end, &report, sizeof report);
@@ -65,6 +87,7 @@ struct Plan {
   if (size != sizeof not_after) ::_exit(ExitCode::not_found);  // called off
   // Signals that were sent to us meanwhile take effect now, before the clock is read.
   plan.signals.restore_in_child();
+  if (plan.listen_pid != nullptr) write_own_pid(plan.listen_pid);
   if (Clock::now().time_since_epoch().count() >= not_after) give_up(plan, came_too_late);
   ::execve(plan.path, plan.words, plan.environment);
   if (errno == ENOEXEC) ::execve("/bin/sh", plan.shell_words, plan.environment);
@@ -78,10 +101,17 @@ Child::Child(const Program& program, const Signals& signals) {
   for_shell.insert(for_shell.end(), program.words.begin() + 1, program.words.end());
   const std::vector<char*> words = pointers(program.words);
   const std::vector<char*> shell_words = pointers(for_shell);
-  const std::vector<char*> environment = pointers(program.environment);
-  const Plan plan{program.path.c_str(), words.data(), shell_words.data(),
-                  environment.data(),   signals,      make_pipe(),
-                  make_pipe()};
+  std::vector<std::string> variables = program.environment;
+  char* listen_pid = nullptr;
+  const std::string ours = std::string(listen_pid_is) + std::to_string(::getpid());
+  for (std::string& variable : variables) {
+    if (variable != ours) continue;
+    variable.resize(listen_pid_is.size() + room_for_pid);
+    listen_pid = variable.data() + listen_pid_is.size();
+  }
+  const std::vector<char*> environment = pointers(variables);
+  const Plan plan{program.path.c_str(), words.data(), shell_words.data(), environment.data(),
+                  listen_pid,           signals,      make_pipe(),        make_pipe()};
   pid_ = ::fork();
   if (pid_ == 0) become(plan);
   const int error = errno;

@@ -18,20 +18,33 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Refers to the same process even after its number is given to another one.
+/// A node's process. `fd` refers to the same process even after its number is given to another one;
+/// it is -1 on a kernel older than Linux 5.3, or if a container's profile forbids it. Then the
+/// process is looked at before each use of its number.
 struct Process {
+  const local::ServerSettings& node;
   pid_t pid;
   int fd;
 };
 
 bool ends_by(const Process& process, steady_clock::time_point deadline) {
-  pollfd ended{process.fd, POLLIN, 0};
-  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
-  return ::poll(&ended, 1, static_cast<int>(std::max<long>(0, left.count()))) > 0;
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+    const int wait = static_cast<int>(std::max<long>(0, left.count()));
+    if (process.fd >= 0) {
+      pollfd ended{process.fd, POLLIN, 0};
+      return ::poll(&ended, 1, wait) > 0;
+    }
+    if (process_of(process.node) != process.pid) return true;
+    if (wait == 0) return false;
+    ::poll(nullptr, 0, std::min(wait, 10));
+  }
 }
 
 void send(const Process& process, int signal) {
-  ::syscall(SYS_pidfd_send_signal, process.fd, signal, nullptr, 0);
+  if (process.fd >= 0 && ::syscall(SYS_pidfd_send_signal, process.fd, signal, nullptr, 0) == 0)
+    return;
+  if (process_of(process.node) == process.pid) ::kill(process.pid, signal);
 }
 
 }  // namespace
@@ -43,6 +56,10 @@ pid_t process_of(const local::ServerSettings& node) {
   // The pid file may be older than the process that now has the number.
   const fs::path proc = fs::path("/proc") / std::to_string(pid);
   std::error_code error;
+  if (!fs::exists("/proc/self", error)) {
+    throw Failure::local("cannot tell whether process " + std::to_string(pid) + " is the node in " +
+                         node.dir.string() + ", because /proc is not mounted");
+  }
   if (!fs::equivalent(proc / "cwd", node.dir, error) || error) return 0;
   std::string words;
   std::ifstream file(proc / "cmdline");
@@ -56,10 +73,9 @@ int end_processes(const std::vector<local::ServerSettings>& nodes) {
     const pid_t pid = process_of(node);
     if (pid == 0) continue;
     const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-    if (fd < 0) continue;  // it has just ended
     if (process_of(node) == pid) {
-      processes.push_back({pid, fd});
-    } else {
+      processes.push_back({node, pid, fd});
+    } else if (fd >= 0) {
       ::close(fd);
     }
   }
@@ -76,7 +92,7 @@ int end_processes(const std::vector<local::ServerSettings>& nodes) {
       send(process, SIGKILL);
       if (!ends_by(process, steady_clock::now() + std::chrono::seconds(10))) staying = process.pid;
     }
-    ::close(process.fd);
+    if (process.fd >= 0) ::close(process.fd);
   }
   if (staying != 0) {
     throw Failure::local("the redis-server with process id " + std::to_string(staying) +

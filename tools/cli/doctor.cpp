@@ -31,8 +31,9 @@ std::string report(const std::vector<Finding>& findings, std::ptrdiff_t errors) 
 }
 
 int doctor(const Globals& globals) {
+  const Options options = globals.options();
   Signals signals;
-  Coordinator coordinator = coordinator_with(globals.options());
+  Coordinator coordinator = coordinator_with(options);
   StatusWatch watch(coordinator, signals);
   const std::optional<ClusterStatus> status = watch.look();
   if (!status) throw Failure::interrupted(watch.asked_to_end(), "while looking at the nodes");

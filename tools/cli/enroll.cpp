@@ -51,8 +51,9 @@ int enrolled(const Globals& globals, const ClusterStatus& status) {
 }
 
 int wait_for_all(const Globals& globals) {
+  const Options options = globals.options();
   Signals signals;
-  return enrolled(globals, wait_for_votes(globals, globals.options(), signals));
+  return enrolled(globals, wait_for_votes(globals, options, signals));
 }
 
 int enroll_new(const Globals& globals, const EnrollArguments& asked) {

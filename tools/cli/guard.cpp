@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "failure.hpp"
+#include "local/close_from.hpp"
 
 namespace quorumlock::cli {
 namespace {
@@ -37,7 +38,7 @@ void arm(int timer, Nanoseconds when) noexcept {
   ::dup2(orders, 0);
   int highest = 0;
   if (terminal >= 0) ::dup2(terminal, highest = 1);
-  ::close_range(static_cast<unsigned>(highest) + 1, ~0U, 0);
+  local::close_from(highest + 1);
   const int timer = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
   for (;;) {
     // Reads all orders first: if the guard was stopped, only the last one counts.

@@ -23,10 +23,11 @@ using std::chrono::nanoseconds;
 constexpr milliseconds leftovers_patience{500};
 
 /// Variables that the command does not inherit. The first three may be those of an outer
-/// quorumlock; the last one is ours: the command's READY=1 or MAINPID= would be taken for the
-/// service's.
-constexpr std::string_view not_inherited[] = {"QUORUMLOCK_RESOURCE", "QUORUMLOCK_TOKEN",
-                                              "QUORUMLOCK_FENCING_TOKEN", "NOTIFY_SOCKET"};
+/// quorumlock; the others are ours: the command's READY=1, MAINPID= or WATCHDOG=1 would be taken
+/// for the service's.
+constexpr std::string_view not_inherited[] = {
+    "QUORUMLOCK_RESOURCE", "QUORUMLOCK_TOKEN", "QUORUMLOCK_FENCING_TOKEN",
+    "NOTIFY_SOCKET",       "WATCHDOG_USEC",    "WATCHDOG_PID"};
 
 /// The command inherits this variable without the logins in its URLs.
 constexpr std::string_view with_urls = "QUORUMLOCK_NODES";
@@ -151,11 +152,11 @@ HeldCommand::HeldCommand(const Options& options, const CommandArguments& asked)
       words_(asked.words) {}
 
 CommandEnd HeldCommand::run(const Lease& lease, Signals& signals, const Terminal& terminal,
-                            const std::function<void()>& on_ending) const {
+                            Notifier& manager, const std::function<void()>& on_ending) const {
   const Clock::time_point begin = Clock::now();
   Child child({path_, words_, environment_with(lease, options_)}, signals);
   Guard guard(child.pid(), deadlines_.kill_at(lease.valid_until()), terminal);
-  Supervisor supervisor(lease, deadlines_, child, guard, terminal, signals, on_ending);
+  Supervisor supervisor(lease, deadlines_, child, guard, terminal, signals, manager, on_ending);
   CommandEnd end;
   end.status = supervisor.run();
   end.asked = supervisor.asked_to_end();

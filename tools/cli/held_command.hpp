@@ -73,7 +73,7 @@ class HeldCommand {
   /// in its process group. Passes signals on to it. Throws Failure if it cannot be started, with
   /// the code "lost" if the lease is over already. `on_ending` is called when the command has been
   /// asked to end because of the lease's end.
-  CommandEnd run(const Lease& lease, Signals& signals, const Terminal& terminal,
+  CommandEnd run(const Lease& lease, Signals& signals, const Terminal& terminal, Notifier& manager,
                  const std::function<void()>& on_ending) const;
 
  private:

@@ -68,7 +68,8 @@ class Candidate {
     const auto start = [this](std::stop_token stop, auto handler) {
       election_.async_campaign(value_, std::move(stop), std::move(handler));
     };
-    Awaited<Leadership> awaited = await<Leadership>(signals_, start, &nodes_);
+    Awaited<Leadership> awaited = await<Leadership>(
+        signals_, start, [this] { return manager_.keep_alive(); }, &nodes_);
     if (awaited.asked != 0) {
       if (awaited.result) (void)awaited.result->resign();
       manager_.stopping("asked to end");
@@ -84,7 +85,7 @@ class Candidate {
     manager_.status("leading " + resource_ + ", fencing token " +
                     std::to_string(leads.fencing_token()));
     try {
-      return command_.run(leads.lease(), signals_, terminal_, [this] {
+      return command_.run(leads.lease(), signals_, terminal_, manager_, [this] {
         manager_.status("losing " + resource_ + ": the command has been asked to end");
       });
     } catch (const Failure& failure) {
@@ -160,7 +161,7 @@ void add_leader(CLI::App& app, Globals& globals, Action& chosen) {
       "it reads the nodes in the configuration file again, or ends it if there is no such file.\n\n"
       "A service manager that sets NOTIFY_SOCKET (systemd's Type=notify) hears READY=1 when the\n"
       "campaign begins: a candidate that waits counts as running. STATUS says whether it\n"
-      "leads. The command does not inherit that variable.\n\n"
+      "leads. WATCHDOG_USEC and LISTEN_FDS are handled as by `run`.\n\n"
       "Standard error has a line for each leadership and its end; with --json, one document each.");
   add_duration(command, "--ttl", asked->ttl,
                "how long others wait if this process dies; the leadership is renewed");

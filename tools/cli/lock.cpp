@@ -13,8 +13,9 @@ namespace {
 
 /// Waits for the lease that `start` asks for.
 template <class Start>
-Lease lease_from(Signals& signals, const std::string& what, Start start) {
-  Awaited<Lease> awaited = await<Lease>(signals, std::move(start));
+Lease lease_from(Signals& signals, const Meanwhile& meanwhile, const std::string& what,
+                 Start start) {
+  Awaited<Lease> awaited = await<Lease>(signals, std::move(start), meanwhile);
   if (awaited.asked != 0) {
     const Outcome outcome =
         awaited.result ? awaited.result->outcome() : awaited.result.error().outcome();
@@ -30,16 +31,16 @@ Lease lease_from(Signals& signals, const std::string& what, Start start) {
 }  // namespace
 
 Lease take_lock(Coordinator& coordinator, const std::vector<std::string>& resources,
-                const LockOptions& options, Signals& signals) {
-  return lease_from(signals, "the lock", [&](std::stop_token stop, auto handler) {
+                const LockOptions& options, Signals& signals, const Meanwhile& meanwhile) {
+  return lease_from(signals, meanwhile, "the lock", [&](std::stop_token stop, auto handler) {
     coordinator.async_acquire_all(resources, options, std::move(stop), std::move(handler));
   });
 }
 
 Lease take_permit(Coordinator& coordinator, const std::string& resource, int permits,
-                  const LockOptions& options, Signals& signals) {
+                  const LockOptions& options, Signals& signals, const Meanwhile& meanwhile) {
   Semaphore semaphore(coordinator, resource, permits, options);
-  return lease_from(signals, "a permit", [&](std::stop_token stop, auto handler) {
+  return lease_from(signals, meanwhile, "a permit", [&](std::stop_token stop, auto handler) {
     semaphore.async_acquire(std::move(stop), std::move(handler));
   });
 }

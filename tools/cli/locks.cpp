@@ -61,8 +61,8 @@ std::string text_of(const LockList& list, const LocksQuery& query) {
 }
 
 int locks(const Globals& globals, const LocksArguments& asked) {
-  Signals signals;
   const Options options = globals.options();
+  Signals signals;
   Coordinator coordinator = coordinator_with(options);
   NodesWatch nodes(globals, options, coordinator);
   StatusWatch watch(coordinator, signals, &nodes);

@@ -8,6 +8,7 @@
 
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "did_you_mean.hpp"
 #include "globals.hpp"
 #include "log.hpp"
 #include "output.hpp"
@@ -28,11 +29,13 @@ constexpr const char* exit_codes =
     "5m.";
 
 /// Opens the standard descriptors that were closed at our start: otherwise a node's connection
-/// could get such a number, and our output.
+/// could get such a number, and our output. Writing to standard output still fails, since whoever
+/// closed it would not get a token, for example.
 void fill_standard_descriptors() {
-  int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (fd >= 0) ::close(fd);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    (void)::open("/dev/null", (fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+  }
 }
 
 /// Throws Failure if there is no such command.
@@ -48,7 +51,27 @@ void check_command(const CLI::App& app, const std::string& command) {
     throw Failure::usage("the command is missing, and in its place is what may be a URL, which " +
                          std::string("--nodes takes: give one of ") + names);
   }
-  throw Failure::usage("there is no command " + command + ": give one of " + names);
+  const std::string meant = did_you_mean(command, app);
+  throw Failure::usage("there is no command " + command +
+                       (meant.empty() ? ": give one of " + names : meant));
+}
+
+/// Throws Failure if one of the words that the parser could not place is nearly an option, or a
+/// command below the one that was given.
+void check_words(const CLI::App& app) {
+  const CLI::App* given = &app;
+  std::string path = "quorumlock";
+  while (!given->get_subcommands().empty()) {
+    given = given->get_subcommands().front();
+    path += " " + given->get_name();
+  }
+  for (const std::string& word : app.remaining(true)) {
+    const std::string name = word.substr(0, word.find('='));
+    const std::string meant = did_you_mean(name, *given);
+    if (meant.empty()) continue;
+    throw Failure::usage(path + " has no " + (name.starts_with('-') ? "option " : "command ") +
+                         name + meant);
+  }
 }
 
 int parse_and_run(const Arguments& arguments, Globals& globals) {
@@ -83,6 +106,7 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
     return app.exit(asked);
   } catch (const CLI::Error& error) {
     check_command(app, arguments.command);
+    check_words(app);
     throw Failure::usage(std::string(error.what()) + ": see quorumlock " + arguments.command +
                          " --help");
   }

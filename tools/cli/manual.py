@@ -189,6 +189,7 @@ def names_with_paths(root):
                    if option.value in FILES for name in option.names})
 
 
+# Files are left to bash ("compopt -o default"): it takes and writes the quotes that names need.
 BASH = """# Completion of quorumlock for bash. Written by tools/cli/manual.py from the output of --help.
 
 _quorumlock() {
@@ -200,10 +201,11 @@ _quorumlock() {
         # The rest is another program's command line.
         if declare -F _command_offset >/dev/null; then
           _command_offset $((i + 1))
-        elif ((i + 1 == COMP_CWORD)); then
+        elif ((i + 1 == COMP_CWORD)) && [[ $cur != */* ]]; then
+          compopt -o filenames 2>/dev/null
           mapfile -t COMPREPLY < <(compgen -c -- "$cur")
         else
-          mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+          compopt -o default 2>/dev/null
         fi
         return
         ;;
@@ -218,8 +220,7 @@ _quorumlock() {
   done
   case $prev in
     @FILES@)
-      compopt -o filenames 2>/dev/null
-      mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+      compopt -o default 2>/dev/null
       return
       ;;
     @VALUES@) return ;;

@@ -43,7 +43,11 @@ Nodes nodes_of(const std::string& file) {
 class Work {
  public:
   Work(const Globals& globals, const MembersArguments& asked)
-      : globals_(globals), asked_(asked), change_(opened()) {
+      : globals_(globals),
+        asked_(asked),
+        options_(globals.options()),
+        leaving_(asked.from ? nodes_of(*asked.from) : Nodes()),
+        change_(opened()) {
     if (asked.wait && *asked.wait < forever) ends_ = Clock::now() + *asked.wait;
   }
 
@@ -69,9 +73,7 @@ class Work {
 
  private:
   MembersChange opened() {
-    Nodes leaving;
-    if (asked_.from) leaving = nodes_of(*asked_.from);
-    Result<MembersChange> change = MembersChange::open(globals_.options(), std::move(leaving));
+    Result<MembersChange> change = MembersChange::open(options_, leaving_);
     if (!change) throw Failure(change.error());
     return *std::move(change);
   }
@@ -235,7 +237,7 @@ class Work {
     const std::set<std::string> joining = new_nodes();
     until_done([this] { return change_.announce(); });
     // New nodes begin their wait while clients get the new list.
-    Coordinator coordinator = coordinator_with(globals_.options());
+    Coordinator coordinator = coordinator_with(options_);
     wait_for_clients();
     until_done([this] { return change_.commit(asked_.force); });
     if (!is_settled()) settle();
@@ -243,9 +245,11 @@ class Work {
     take_along();  // nodes that came back meanwhile and are not waited for
   }
 
-  Signals signals_;
   const Globals& globals_;
   const MembersArguments& asked_;
+  const Options options_;
+  const Nodes leaving_;
+  Signals signals_;  // before any thread
   MembersChange change_;
   Clock::time_point ends_ = Clock::time_point::max();
   std::string told_;

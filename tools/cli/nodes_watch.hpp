@@ -1,12 +1,6 @@
 #pragma once
 
-#include <condition_variable>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <stop_token>
-#include <string>
-#include <thread>
+#include <memory>
 
 #include <quorumlock/coordinator.hpp>
 
@@ -18,27 +12,23 @@ namespace quorumlock::cli {
 /// nodes whenever they change. The file is looked at twice a second, through symbolic links, so
 /// that it may be replaced in any way. Other options of the file are only read when the program
 /// starts. Runs on a thread of its own, so it must be created while signals are blocked.
+///
+/// Nothing else waits for the file: reading it may take for ever if it is on a server that is away.
+/// The destructor waits for a read that is under way for at most half a second.
 class NodesWatch {
  public:
   /// `options` are those that the coordinator was created with.
   NodesWatch(const Globals& globals, const Options& options, Coordinator& coordinator);
+  NodesWatch(const NodesWatch&) = delete;
+  NodesWatch& operator=(const NodesWatch&) = delete;
+  ~NodesWatch();
 
-  /// Looks at the file now. Returns false if there is no file.
+  /// Has the file read soon, whether it has changed or not. Returns false if there is no file.
   bool look_now();
 
  private:
-  void watch(const std::stop_token& stop);
-  void read();
-
-  using Lists = std::map<std::string, Nodes>;
-  static Lists lists_of(const Options& options);
-
-  Coordinator& coordinator_;
-  const std::optional<std::string> file_;
-  std::mutex guard_;  ///< locked while the file is read
-  std::condition_variable_any stopped_;
-  Lists lists_;          ///< the lists that the coordinator was last given
-  std::jthread thread_;  ///< the last member: it uses the others
+  struct Watched;
+  const std::shared_ptr<Watched> watched_;  ///< null if there is no file; the thread has it, too
 };
 
 }  // namespace quorumlock::cli

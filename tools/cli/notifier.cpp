@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +19,9 @@
 
 namespace quorumlock::cli {
 namespace {
+
+/// Longer times between two signs of life are refused: poll() takes no more milliseconds.
+constexpr std::int64_t longest_us = 1'000'000'000'000;
 
 /// A status is one line: a resource's name may contain anything.
 std::string one_line(std::string sentence) {
@@ -30,7 +36,36 @@ Notifier::Notifier() {
   const char* variable = std::getenv("NOTIFY_SOCKET");
   if (variable == nullptr || *variable == '\0') return;
   address_ = variable;
-  if (const std::string trouble = open(); !trouble.empty()) warn(trouble);
+  if (const std::string trouble = open(); !trouble.empty()) {
+    warn(trouble);
+  } else {
+    read_watchdog();
+  }
+}
+
+void Notifier::read_watchdog() {
+  const char* const process = std::getenv("WATCHDOG_PID");
+  if (process != nullptr && process != std::to_string(::getpid())) return;
+  const char* const variable = std::getenv("WATCHDOG_USEC");
+  if (variable == nullptr) return;
+  const std::string_view text = variable;
+  std::int64_t us = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), us);
+  if (error != std::errc() || stop != text.data() + text.size() || us <= 0 || us > longest_us) {
+    return Globals::warn("WATCHDOG_USEC is not a number of microseconds from 1 to " +
+                         std::to_string(longest_us) + ": no sign of life is sent");
+  }
+  alive_every_ = std::chrono::nanoseconds(std::chrono::microseconds(us)) / 2;
+}
+
+int Notifier::keep_alive() {
+  if (!alive_every_) return -1;
+  const Clock::time_point now = Clock::now();
+  if (now >= alive_until_) {
+    alive_until_ = now + *alive_every_;
+    send("WATCHDOG=1");
+  }
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(alive_until_ - now).count());
 }
 
 std::string Notifier::open() {
@@ -55,18 +90,22 @@ Notifier::~Notifier() {
 }
 
 void Notifier::ready(const std::string& sentence) {
-  send("READY=1\n", sentence);
+  report("READY=1\n", sentence);
 }
 
 void Notifier::status(const std::string& sentence) {
-  send("", sentence);
+  report("", sentence);
 }
 
 void Notifier::stopping(const std::string& sentence) {
-  send("STOPPING=1\n", sentence);
+  report("STOPPING=1\n", sentence);
 }
 
-void Notifier::send(const std::string& assignment, const std::string& sentence) {
+void Notifier::report(const std::string& assignment, const std::string& sentence) {
+  send(assignment + "STATUS=" + one_line(sentence));
+}
+
+void Notifier::send(const std::string& message) {
   if (fd_ < 0) return;
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
@@ -77,7 +116,6 @@ void Notifier::send(const std::string& assignment, const std::string& sentence) 
   } else {
     ++length;
   }
-  const std::string message = assignment + "STATUS=" + one_line(sentence);
   ssize_t sent = 0;
   do {
     sent = ::sendto(fd_, message.data(), message.size(), MSG_NOSIGNAL,

@@ -1,12 +1,19 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
+
+#include <quorumlock/clock.hpp>
 
 namespace quorumlock::cli {
 
 /// Reports to the service manager that started this program, as sd_notify(3) does: datagrams to the
 /// socket that NOTIFY_SOCKET names, a path or, after '@', an abstract name. Does nothing without
 /// that variable. A socket that cannot be used is one warning, and no failure.
+///
+/// With WATCHDOG_USEC the service manager restarts a service that is silent for longer than that.
+/// The loops that wait for a lock or a command call keep_alive(), so a loop that hangs is noticed.
 ///
 /// Not thread-safe. A message waits for at most a second if the service manager is busy.
 class Notifier {
@@ -22,17 +29,25 @@ class Notifier {
   void status(const std::string& sentence);
   /// Says that the service is about to end.
   void stopping(const std::string& sentence);
+  /// Sends WATCHDOG=1 if it is due, which is twice as often as the service manager demands. Returns
+  /// the milliseconds until the next one is due, for poll(); -1 if nobody demands any.
+  int keep_alive();
 
  private:
   /// Returns what is wrong with the address, or nothing.
   std::string open();
-  void send(const std::string& assignment, const std::string& sentence);
+  /// Reads WATCHDOG_USEC, unless WATCHDOG_PID says that another process is meant.
+  void read_watchdog();
+  void report(const std::string& assignment, const std::string& sentence);
+  void send(const std::string& message);
   /// Warns, the first time.
   void warn(const std::string& why);
 
   std::string address_;
   int fd_ = -1;
   bool warned_ = false;
+  std::optional<std::chrono::nanoseconds> alive_every_;
+  Clock::time_point alive_until_{};  ///< when the next WATCHDOG=1 is due
 };
 
 }  // namespace quorumlock::cli

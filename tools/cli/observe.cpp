@@ -96,7 +96,7 @@ int observe(const Globals& globals, const std::string& resource, bool is_once) {
   const Awaited<Seen> now = await<Seen>(
       signals,
       [&](const std::stop_token&, auto handler) { election.async_leader(std::move(handler)); },
-      &nodes);
+      never_again, &nodes);
   int asked = now.asked;
   if (!now.result && asked == 0) {
     if (is_once || now.result.error().code() != Errc::no_quorum) throw Failure(now.result.error());

@@ -1,15 +1,19 @@
 #include "process_group.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace quorumlock::cli {
 namespace {
@@ -17,6 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+/// Where the kernel cannot tell us of a process's end, we look this often.
+constexpr milliseconds look_again_after{10};
 
 /// Whether a line of /proc/PID/stat describes a process that runs in the group.
 bool runs_in(const std::string& stat, pid_t group) {
@@ -32,21 +39,24 @@ bool runs_in(const std::string& stat, pid_t group) {
   return in_group == group && state != 'Z' && state != 'X';
 }
 
-/// Returns true when the process has ended, or false after `patience`.
-bool wait_for_end(pid_t pid, milliseconds patience) {
+/// Waits until the process has ended or `patience` is over, and may return earlier: the caller
+/// looks again.
+void wait_for_end(pid_t pid, milliseconds patience) {
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  if (fd < 0) return true;  // it has ended and is gone
+  if (fd < 0 && errno == ESRCH) return;
+  // pidfd_open() came with Linux 5.3, and a container's profile may forbid it.
+  if (fd < 0) patience = std::min(patience, look_again_after);
   pollfd ended{fd, POLLIN, 0};
-  const int count = ::poll(&ended, 1, static_cast<int>(std::max<long>(0, patience.count())));
-  ::close(fd);
-  return count > 0;
+  ::poll(&ended, 1, static_cast<int>(patience.count()));
+  if (fd >= 0) ::close(fd);
 }
 
-}  // namespace
-
-std::vector<pid_t> running_members(pid_t group) {
+/// Returns the running processes of a group, as shown by /proc; zombies do not count. Nothing if
+/// /proc is not there.
+std::optional<std::vector<pid_t>> running_members(pid_t group) {
   std::vector<pid_t> members;
   std::error_code error;
+  if (!fs::exists("/proc/self/stat", error)) return std::nullopt;
   for (fs::directory_iterator entry("/proc", error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename();
@@ -61,14 +71,26 @@ std::vector<pid_t> running_members(pid_t group) {
   return members;
 }
 
+}  // namespace
+
 bool wait_until_alone(pid_t group, pid_t except, milliseconds patience) {
   const auto deadline = steady_clock::now() + patience;
   for (;;) {
-    const std::vector<pid_t> members = running_members(group);
-    const auto other = std::ranges::find_if(members, [=](pid_t pid) { return pid != except; });
-    if (other == members.end()) return true;
+    pid_t other = 0;
+    if (const std::optional<std::vector<pid_t>> members = running_members(group)) {
+      const auto found = std::ranges::find_if(*members, [=](pid_t pid) { return pid != except; });
+      if (found == members->end()) return true;
+      other = *found;
+    } else if (except == 0 && ::kill(-group, 0) != 0 && errno == ESRCH) {
+      return true;
+    }
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
-    if (!wait_for_end(*other, left)) return false;
+    if (left <= milliseconds::zero()) return false;
+    if (other != 0) {
+      wait_for_end(other, left);
+    } else {
+      ::poll(nullptr, 0, static_cast<int>(std::min(left, look_again_after).count()));
+    }
   }
 }
 

@@ -4,12 +4,14 @@
 #include <quorumlock/duration.hpp>
 #include <quorumlock/semaphore.hpp>
 #include "commands.hpp"
+#include "did_you_mean.hpp"
 #include "globals.hpp"
 #include "held_command.hpp"
 #include "lock.hpp"
 #include "nodes_watch.hpp"
 #include "notifier.hpp"
 #include "output.hpp"
+#include "wait_report.hpp"
 
 namespace quorumlock::cli {
 namespace {
@@ -75,15 +77,16 @@ void check(const RunArguments& asked) {
 }
 
 Lease lease_for(const RunArguments& asked, const Options& options, Coordinator& coordinator,
-                Signals& signals) {
+                Signals& signals, const Meanwhile& meanwhile) {
   LockOptions how{
       .ttl = asked.ttl, .wait = asked.wait, .auto_extend = true, .trace = asked.explain};
   if (asked.permits) {
     if (!how.wait) how.wait = options.wait;  // a Semaphore by itself waits without limit
-    return take_permit(coordinator, asked.resources.front(), *asked.permits, how, signals);
+    return take_permit(coordinator, asked.resources.front(), *asked.permits, how, signals,
+                       meanwhile);
   }
   how.mode = asked.shared ? LockMode::shared : LockMode::exclusive;
-  return take_lock(coordinator, asked.resources, how, signals);
+  return take_lock(coordinator, asked.resources, how, signals, meanwhile);
 }
 
 int run(const Globals& globals, const RunArguments& asked) {
@@ -97,11 +100,15 @@ int run(const Globals& globals, const RunArguments& asked) {
   const std::string what = (asked.permits ? "a permit of " : "the lock on ") + all(asked.resources);
   Notifier manager;
   manager.status("waiting for " + what);
-  Lease lease = lease_for(asked, options, coordinator, signals);
+  WaitReport report(coordinator, asked.resources, asked.permits.has_value(), what);
+  Lease lease = lease_for(asked, options, coordinator, signals, [&] {
+    return sooner(manager.keep_alive(), globals.json ? -1 : report.advance());
+  });
+  report.end();
   globals.note("holding " + all(asked.resources) + ": " + lease.outcome().to_string());
   if (!globals.json) print_timeline(lease.outcome());
   manager.ready("holding " + what + ", fencing token " + std::to_string(lease.fencing_token()));
-  CommandEnd end = command.run(lease, signals, terminal, [&] {
+  CommandEnd end = command.run(lease, signals, terminal, manager, [&] {
     manager.stopping("losing " + what + ": the command has been asked to end");
   });
   manager.stopping("the command has ended: releasing " + what);
@@ -138,7 +145,9 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
       "When the nodes in the configuration file change, the lock moves to the new ones as soon as\n"
       "they accept that list (quorumlock members).\n\n"
       "A service manager that sets NOTIFY_SOCKET (systemd's Type=notify) hears READY=1 once the\n"
-      "lock is held, and STOPPING=1 when it ends. The command does not inherit that variable.\n\n"
+      "lock is held, and STOPPING=1 when it ends. With WATCHDOG_USEC it hears WATCHDOG=1 twice in\n"
+      "that time, while the lock is awaited and held. The command does not inherit these\n"
+      "variables. Sockets of LISTEN_FDS are passed on to it.\n\n"
       "Ends with the command's own exit code, or with 128 + N if signal N ended it.");
   add_duration(command, "--ttl", asked->ttl, "how long the lock outlives a crash; it is renewed");
   add_wait(command, "--wait", asked->wait, "how long to wait for the lock, or forever");
@@ -160,7 +169,10 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
   command.callback([=, &command, &globals, &chosen] {
     asked->resources = {*first};
     for (const std::string& more : command.remaining()) {
-      if (more.starts_with('-')) throw Failure::usage("run has no flag " + more);
+      if (more.starts_with('-')) {
+        const std::string name = more.substr(0, more.find('='));
+        throw Failure::usage("run has no option " + name + did_you_mean(name, command));
+      }
       asked->resources.push_back(more);
     }
     check(*asked);

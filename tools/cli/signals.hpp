@@ -10,7 +10,8 @@ namespace quorumlock::cli {
 void ignore_broken_pipes();
 
 /// Receives this process's signals one by one, in place of their default actions. Must be made
-/// before any other thread, since threads inherit the blocked mask.
+/// before any other thread, since threads inherit the blocked mask; but after the configuration is
+/// read, since a file may block (a pipe, a server that is away), and a signal should end that.
 ///
 /// A signal that was ignored at the program's start (nohup) stays ignored. SIGINT and SIGQUIT are
 /// taken even then: shells without job control start background jobs with these ignored, and one

@@ -130,8 +130,8 @@ void add_status(CLI::App& app, Globals& globals, Action& chosen) {
   globals.add_flags_to(command);
   command.callback([=, &globals, &chosen] {
     chosen = [=, &globals] {
-      Signals signals;
       const Options options = globals.options();
+      Signals signals;
       Coordinator coordinator = coordinator_with(options);
       NodesWatch nodes(globals, options, coordinator);
       StatusWatch watch(coordinator, signals, &nodes);

@@ -2,12 +2,14 @@
 
 #include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <stop_token>
 
 #include "event.hpp"
 #include "failure.hpp"
+#include "meanwhile.hpp"
 
 namespace quorumlock::cli {
 
@@ -18,7 +20,7 @@ int Supervisor::run() {
   while (!status_) {
     if (!ending_) guard_.kill_at(deadlines_.kill_at(lease_.valid_until()));
     pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {ending_ ? -1 : ending.fd(), POLLIN, 0}};
-    ::poll(ready, 2, time_to_next_look());
+    ::poll(ready, 2, sooner(time_to_next_look(), manager_.keep_alive()));
     // The command's end is handled first: if it ended in time, we did not end it.
     while (const std::optional<int> signal = signals_.next()) on_signal(*signal);
     if (!status_ && (ready[1].revents & POLLIN) != 0) end_it();
@@ -67,6 +69,20 @@ void Supervisor::on_news() {
   }
   // Without its guard the command could outlive us.
   if (!status_ && guard_.has_gone()) child_.signal(SIGKILL);
+  reap_orphans();
+}
+
+void Supervisor::reap_orphans() {
+  if (::getpid() != 1) return;
+  // The command and the guard are awaited by their own objects, which look at them again.
+  for (;;) {
+    siginfo_t ended{};
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0 ||
+        ended.si_pid == child_.pid() || ended.si_pid == guard_.pid()) {
+      return;
+    }
+    ::waitpid(ended.si_pid, nullptr, 0);
+  }
 }
 
 void Supervisor::on_stop(int signal) {

@@ -9,6 +9,7 @@
 
 #include "child.hpp"
 #include "guard.hpp"
+#include "notifier.hpp"
 #include "signals.hpp"
 #include "terminal.hpp"
 
@@ -31,13 +32,15 @@ class Supervisor {
  public:
   /// `on_ending` is called when the command has been asked to end because of its lease's end.
   Supervisor(const Lease& lease, const Deadlines& deadlines, Child& child, Guard& guard,
-             const Terminal& terminal, Signals& signals, std::function<void()> on_ending)
+             const Terminal& terminal, Signals& signals, Notifier& manager,
+             std::function<void()> on_ending)
       : lease_(lease),
         deadlines_(deadlines),
         child_(child),
         guard_(guard),
         terminal_(terminal),
         signals_(signals),
+        manager_(manager),
         on_ending_(std::move(on_ending)) {}
 
   /// Starts the command, waits for its end and returns the status of waitpid(). Throws Failure,
@@ -55,6 +58,9 @@ class Supervisor {
   [[nodiscard]] int time_to_next_look() const;
   void on_signal(int signal);
   void on_news();
+  /// As process 1 of a container we inherit what the command leaves behind. Takes what has ended,
+  /// so that it does not stay a zombie.
+  void reap_orphans();
   void on_stop(int signal);
   void on_continue();
   void end_it();
@@ -65,6 +71,7 @@ class Supervisor {
   Guard& guard_;
   const Terminal& terminal_;
   Signals& signals_;
+  Notifier& manager_;
   const std::function<void()> on_ending_;
   bool ending_ = false;
   int asked_ = 0;

@@ -10,6 +10,7 @@
 #include <quorumlock/result.hpp>
 
 #include "event.hpp"
+#include "meanwhile.hpp"
 #include "nodes_watch.hpp"
 #include "signals.hpp"
 
@@ -26,7 +27,8 @@ struct Awaited {
 /// thread. SIGINT, SIGTERM, SIGHUP or SIGQUIT requests the stop token to stop. If `nodes` is given
 /// and has a file to look at, SIGHUP reads that instead.
 template <class T, class Start>
-Awaited<T> await(Signals& signals, Start start, NodesWatch* nodes = nullptr) {
+Awaited<T> await(Signals& signals, Start start, const Meanwhile& meanwhile = never_again,
+                 NodesWatch* nodes = nullptr) {
   struct Answer {
     std::promise<Result<T>> promise;
     Event given;
@@ -41,7 +43,7 @@ Awaited<T> await(Signals& signals, Start start, NodesWatch* nodes = nullptr) {
   int asked = 0;
   pollfd ready[] = {{signals.fd(), POLLIN, 0}, {answer->given.fd(), POLLIN, 0}};
   do {
-    ::poll(ready, 2, -1);
+    ::poll(ready, 2, meanwhile());
     if (asked == 0) asked = signals.asked_to_end();
     if (asked == SIGHUP && nodes != nullptr && nodes->look_now()) asked = 0;
     if (asked != 0) cancel.request_stop();

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 
+#include "local/close_from.hpp"
 #include "local/descriptor.hpp"
 
 namespace quorumlock::local {
@@ -58,7 +59,7 @@ class Keeper {
   [[noreturn]] static void keep(int pipe) noexcept {
     ::setsid();
     ::dup2(pipe, 0);
-    ::close_range(1, ~0U, 0);
+    close_from(1);
     std::array<pid_t, 1024> kept{};
     pid_t told = 0;
     for (;;) {

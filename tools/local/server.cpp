@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -262,11 +261,15 @@ void Server::launch() {
 }
 
 void Server::await(steady_clock::time_point deadline) const {
-  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-  pollfd ended{process.get(), POLLIN, 0};
+  const auto has_ended = [this] {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid_;
+  };
   // An attempt may take longer than the pause: a server that loads its data accepts and is silent.
   while (!answers(settings_, milliseconds(100))) {
-    if (::poll(&ended, 1, 5) > 0) fail(settings_, "ended before it answered");
+    if (has_ended()) fail(settings_, "ended before it answered");
+    ::poll(nullptr, 0, 5);
     if (steady_clock::now() > deadline) fail(settings_, "does not answer");
   }
   if (is_another(settings_, pid_)) fail(settings_, "cannot be: another server has its port");

@@ -82,6 +82,7 @@ TEST_F(EventsTest, AStateOfANodeIsAKind) {
 
 TEST_F(EventsTest, AChangeOfANodeNamesItAndTheReason) {
   driver.start();
+  driver.acquire();
   driver.close(1);
   const Event down = event_of(Session::NodeChanged{1, LinkState::down, Vote::unreachable});
   EXPECT_EQ(down.kind, EventKind::node_down);
@@ -93,6 +94,21 @@ TEST_F(EventsTest, AChangeOfANodeNamesItAndTheReason) {
   EXPECT_EQ(up.kind, EventKind::node_up);
   EXPECT_EQ(up.level, EventLevel::info);
   EXPECT_EQ(up.reason, "it votes");
+}
+
+TEST_F(EventsTest, TheEndOfAnIdleConnectionIsNoTroubleYet) {
+  // Servers and devices on the path end idle connections. If the node is down, the next attempt to
+  // connect says so.
+  driver.start();
+  driver.close(1);
+  const Session::NodeChanged down{1, LinkState::down, Vote::unreachable};
+  const Session::NodeChanged up{1, LinkState::up, Vote::pending};
+  events.take(driver.now, down);
+  EXPECT_FALSE(events.has_any());
+  EXPECT_EQ(event_of(up).reason, "it votes again: its idle connection was closed, and made anew");
+  driver.pass(1s);
+  EXPECT_EQ(event_of(down).kind, EventKind::node_down);
+  EXPECT_EQ(event_of(up).reason, "it votes");
 }
 
 TEST_F(EventsTest, ANodeThatHasLeftTheListHasNoEvents) {

@@ -199,7 +199,7 @@ TEST(Endpoint, RefusesAMissingOrImpossibleHost) {
   expect_refused("redis://fe80::1", "redis://fe80***", "stands in brackets");
   expect_refused("redis://[::1", "redis://***", "bad IPv6 address");
   expect_refused("redis://[1.2.3.4]", "redis://[1.2.3.4]", "bad IPv6 address");
-  expect_refused("redis://[fe80::1%eth0]", "redis://***", "bad IPv6 address");
+  expect_refused("redis://[fe80::1%eth0]:6379", "redis://***", "an IPv6 address with a zone");
   expect_refused("redis://[::1]x", "redis://[::1]***", "cannot be read");
   expect_refused("redis://h x", "redis://h***", "cannot be read");
   expect_refused("redis://h?db=1", "redis://h***", "cannot be read");

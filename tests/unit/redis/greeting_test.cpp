@@ -94,6 +94,11 @@ TEST_F(GreetingTest, AServerThatCannotBeUsedIsRefusedWithAReason) {
   const auto cluster = greet({.mode = "cluster"});
   ASSERT_TRUE(cluster);
   EXPECT_EQ(cluster->vote, Vote::not_standalone);
+  const auto sentinel = greet({.mode = "sentinel"});
+  ASSERT_TRUE(sentinel);
+  EXPECT_EQ(sentinel->vote, Vote::not_standalone);
+  EXPECT_EQ(sentinel->why,
+            "is a Sentinel: name what it watches, as in redis+sentinel://host:port/service");
   greeting.begin(out);
   const auto wrong = hear("-WRONGPASS invalid hunter2\r\n");
   ASSERT_TRUE(wrong);

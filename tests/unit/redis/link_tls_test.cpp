@@ -69,7 +69,7 @@ TEST(LinkTls, APlainLinkThatIsHungUpOnNamesTheOtherScheme) {
   driver.close("the node closed the connection");
   EXPECT_EQ(driver.link.trouble(driver.now),
             "the node closed the connection before its first answer: if this is its TLS port, "
-            "write rediss://");
+            "write rediss://; if it is a proxy, name the server behind it");
   // A server that has answered speaks plain text.
   driver.reconnect();
   driver.feed(":7\r\n");

@@ -90,8 +90,7 @@ TEST(LoginOnLink, ARefusedPasswordLosesNothingAndIsNotTriedAgain) {
   const std::size_t notes = driver.notes().size();
   driver.link.log_in(driver.now, {"locker", "hunter2"});
   driver.written();
-  driver.feed("-ERR unknown command 'AUTH', with args beginning with: 'locker' 'hunter2'\r\n" +
-              mark);
+  driver.feed("-WRONGPASS not 'locker' 'hunter2'\r\n" + mark);
   driver.pass(std::chrono::hours(1));
   EXPECT_TRUE(driver.written().empty());
   EXPECT_EQ(driver.link.state(), LinkState::up);

@@ -243,6 +243,15 @@ TEST(Reply, WordsOfANodeAreSafeInASentence) {
   EXPECT_EQ(words_of(reply), std::string(200, 'x') + "...");
 }
 
+TEST(Reply, ACommandThatIsTakenAwayIsNamedWithoutItsArguments) {
+  const Reply reply{Reply::Type::error,
+                    0,
+                    "ERR unknown command 'EVAL', with args beginning with: 'local mark' 'x' ",
+                    {}};
+  EXPECT_EQ(words_of(reply),
+            "ERR unknown command 'EVAL', which rename-command or a proxy may have taken away");
+}
+
 TEST(Reply, OnlyTimesThatAClockCanShowAreRead) {
   const auto microseconds = [](std::string_view seconds, std::string_view rest) {
     const Reply parts[] = {{Reply::Type::string, 0, seconds, {}},

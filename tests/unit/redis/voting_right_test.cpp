@@ -87,6 +87,10 @@ TEST_F(VotingRightTest, ARefusalIsNamedWithItsVote) {
   EXPECT_FALSE(right.votes());
   EXPECT_EQ(right.vote(), Vote::nodes_differ);
   EXPECT_EQ(right.why(now), "is of another list");
+  // The first error of a client with such a list is made while the record is read again.
+  right.doubt();
+  right.update();
+  EXPECT_EQ(right.why(now), "is of another list");
 }
 
 TEST_F(VotingRightTest, ABarLastsUntilTheNextConnection) {

@@ -37,6 +37,20 @@ TEST_F(ClientChannelTest, CarriesTextBothWaysInEachVersionByteByByte) {
   }
 }
 
+TEST_F(ClientChannelTest, AnAbsoluteNameIsTheSameName) {
+  // Certificates and the name that the server is asked for have no dot at the end.
+  for (const TlsOptions& options :
+       {trusting(), TlsOptions{.ca_file = certificates().ca(), .server_name = "localhost."}}) {
+    last_ = {};
+    TlsServer peer = server();
+    TlsServer::Connection connection(peer);
+    connect(options, options.server_name ? "elsewhere" : "localhost.");
+    talk(connection);
+    EXPECT_EQ(channel_->state(), State::open) << channel_->why();
+    EXPECT_EQ(peer.asked_for, "localhost");
+  }
+}
+
 TEST_F(ClientChannelTest, CarriesAMegabyteBothWays) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);

@@ -17,6 +17,9 @@ struct HttpRequest {
   /// Whether the client has shown a certificate of an authority in --client-ca, and if not, why.
   bool has_certificate = false;
   std::string no_certificate = {};
+  /// To be called once it is known that the client may ask for what costs something. Until then its
+  /// connection may be ended for another client's.
+  std::function<void()> let_in = [] {};
 
   [[nodiscard]] std::string header(const std::string& name) const {
     const auto found = headers.find(name);

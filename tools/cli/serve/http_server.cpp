@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,13 +24,16 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 /// More connections wait in the kernel until one of these has ended.
-constexpr std::size_t most_connections = 64;
-constexpr int backlog = 64;
+constexpr std::size_t most_let_in = 64;
+constexpr std::size_t most_newcomers = 32;
+constexpr int backlog = 1024;
+/// A newcomer gives way to another only after this time, in which a client sends its request.
+constexpr std::chrono::milliseconds gives_way_after{100};
 /// If the process has no descriptor left for a connection, it is not tried again for this long, or
-/// until another connection has ended. The waiting one would make poll() return at once.
+/// until there is news. The waiting one would make poll() return at once.
 constexpr int pause_without_descriptors_ms = 100;
 /// A client gets this long to send its request.
-constexpr std::chrono::seconds request_within{10};
+constexpr std::chrono::seconds request_within{2};
 /// A client gets this long to take one part of the reply: all of it, or one message of a stream.
 constexpr std::chrono::seconds part_within{20};
 /// After the reply the client gets this long to close, so that it reads the reply to its end.
@@ -277,44 +279,63 @@ HttpServer::HttpServer(const ListenAddress& address, HttpSite site, TlsServer* t
 HttpServer::~HttpServer() {
   ::close(listening_);
   stopping_.set();
-  for (Connection& one : connections_) one.thread.join();
+  for (Connection& one : connections_) {
+    one.thread.join();
+    ::close(one.socket);
+  }
 }
 
 void HttpServer::serve_until_readable(int fd) {
-  bool pauses = false;
+  int rest = 0;
   for (;;) {
-    const bool accepts = connections_.size() < most_connections && !pauses;
     pollfd ready[] = {
-        {fd, POLLIN, 0}, {one_ended_.fd(), POLLIN, 0}, {accepts ? listening_ : -1, POLLIN, 0}};
-    if (::poll(ready, 3, pauses ? pause_without_descriptors_ms : -1) < 0 && errno != EINTR)
+        {fd, POLLIN, 0}, {news_.fd(), POLLIN, 0}, {rest == 0 ? listening_ : -1, POLLIN, 0}};
+    if (::poll(ready, 3, rest == 0 ? -1 : rest) < 0 && errno != EINTR)
       throw Failure::system("cannot wait for clients");
     if (ready[0].revents != 0) return;
     if (ready[1].revents != 0) join_ended();
-    pauses = ready[2].revents != 0 && !accept_one();
+    rest = ready[2].revents != 0 ? accept_one() : 0;
   }
 }
 
-bool HttpServer::accept_one() {
+int HttpServer::accept_one() {
+  if (const int rest = rest_without_room(); rest != 0) return rest;
   const int socket = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (socket < 0) {  // any other errno means that the client has gone again
-    return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
+    const bool none_left =
+        errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    return none_left ? pause_without_descriptors_ms : 0;
   }
-  Connection& connection = connections_.emplace_back();
+  Connection& connection = connections_.emplace_back(socket);
   try {
-    connection.thread = std::thread([this, socket, &connection] {
-      answer(socket);
+    connection.thread = std::thread([this, &connection] {
+      answer(connection);
       connection.ended = true;
-      one_ended_.set();
+      news_.set();
     });
   } catch (const std::system_error&) {  // no more threads
     ::close(socket);
     connections_.pop_back();
   }
-  return true;
+  return 0;
 }
 
-void HttpServer::answer(int socket) {
-  BoundedStream stream(socket, stopping_.fd());
+int HttpServer::rest_without_room() {
+  const auto is_newcomer = [](const Connection& one) { return !one.let_in; };
+  const auto newcomers = static_cast<std::size_t>(std::ranges::count_if(connections_, is_newcomer));
+  if (connections_.size() - newcomers >= most_let_in) return -1;
+  if (newcomers < most_newcomers) return 0;
+  const Connection& oldest = *std::ranges::find_if(connections_, is_newcomer);
+  const auto left = oldest.since + gives_way_after - Steady::now();
+  if (left > Steady::duration::zero()) {
+    return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+  }
+  ::shutdown(oldest.socket, SHUT_RDWR);  // its thread ends at once
+  return -1;
+}
+
+void HttpServer::answer(Connection& connection) {
+  BoundedStream stream(connection.socket, stopping_.fd());
   if (tls_ != nullptr && !stream.begins_with_tls()) {
     Protocol(
         [](const HttpRequest&) {
@@ -323,27 +344,30 @@ void HttpServer::answer(int socket) {
         },
         listening_)
         .answer(stream);
-  } else if (tls_ == nullptr || stream.begin(tls_->connection(socket))) {
+  } else if (tls_ == nullptr || stream.begin(tls_->connection(connection.socket))) {
     Protocol(
         [&](const HttpRequest& asked) {
           HttpRequest request = asked;
           request.no_certificate = stream.no_certificate();
           request.has_certificate = request.no_certificate.empty();
+          request.let_in = [this, &connection] {
+            connection.let_in = true;
+            news_.set();
+          };
           return site_(request);
         },
         listening_)
         .answer(stream);
   }
   stream.finish();
-  ::close(socket);
 }
 
 void HttpServer::join_ended() {
-  eventfd_t count = 0;
-  (void)::eventfd_read(one_ended_.fd(), &count);
+  news_.clear();
   std::erase_if(connections_, [](Connection& one) {
     if (!one.ended) return false;
     one.thread.join();
+    ::close(one.socket);
     return true;
   });
 }

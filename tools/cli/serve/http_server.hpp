@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <list>
 #include <string>
 #include <thread>
@@ -14,6 +15,10 @@ namespace quorumlock::cli {
 
 /// A small HTTP server, for a page and for scrapers: one request per connection, a thread for each,
 /// and a bound on everything that a client could make it wait for or keep.
+///
+/// Newcomers, whose request has not been let in yet (HttpRequest::let_in), have few places and
+/// little time. If these places are taken, the oldest newcomer gives way to the next client, so
+/// that silent connections cannot keep out a client with a token.
 class HttpServer {
  public:
   /// Listens from now on; connections are answered by serve_until_readable(), and only over TLS if
@@ -32,12 +37,19 @@ class HttpServer {
 
  private:
   struct Connection {
+    explicit Connection(int accepted) : socket(accepted) {}
+    const int socket;  ///< closed after the thread has ended: others may shut it down until then
+    const std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
     std::thread thread;
+    std::atomic<bool> let_in = false;
     std::atomic<bool> ended = false;
   };
-  /// Returns false if there is nothing left to accept a connection with.
-  bool accept_one();
-  void answer(int socket);
+  /// Accepts the next client if there is room for it. Returns for how many milliseconds no other
+  /// can be accepted; -1: until there is news.
+  int accept_one();
+  /// Makes room for a newcomer if it can. Returns the same as accept_one().
+  int rest_without_room();
+  void answer(Connection& connection);
   void join_ended();
 
   const HttpSite site_;
@@ -45,7 +57,7 @@ class HttpServer {
   std::string url_;
   int listening_ = -1;
   Event stopping_;
-  Event one_ended_;
+  Event news_;  ///< a connection has been let in or has ended
   std::list<Connection> connections_;
 };
 

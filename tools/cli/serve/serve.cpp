@@ -52,8 +52,8 @@ int serve(const Globals& globals, const ServeArguments& asked) {
   const ListenAddress address = ListenAddress::read(asked.listen);
   const Gate gate(address, asked.token_file, asked.client_ca.has_value());
   const std::unique_ptr<TlsServer> tls = tls_of(asked);
-  Signals signals;
   const Options options = globals.options();
+  Signals signals;
   Coordinator coordinator = coordinator_with(options);
   NodesWatch nodes(globals, options, coordinator);
   Observer observer(coordinator, asked.most_locks);

@@ -76,7 +76,8 @@ std::shared_ptr<void> place_in(std::atomic<int>& count, int most) {
 HttpReply Site::answer(const HttpRequest& request) {
   if (std::optional<HttpReply> refused = gate_.refusal(request)) return *std::move(refused);
   const std::string& path = request.path;
-  if (path == "/healthz") return HttpReply::sentence(200, "alive");
+  if (path == "/healthz") return HttpReply::sentence(200, "alive");  // anybody may ask for it
+  request.let_in();
   if (path == "/") return file("text/html; charset=utf-8", page_html);
   if (path == "/page.css") return file("text/css; charset=utf-8", page_css);
   if (path == "/page.js") return file("text/javascript; charset=utf-8", page_js);
