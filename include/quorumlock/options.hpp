@@ -50,13 +50,17 @@ struct Credentials {
 /// std::stop_token after it, as the function of a std::jthread may be.
 class CredentialsCallback {
  public:
+  /// None.
   CredentialsCallback() = default;
+  /// None.
   CredentialsCallback(std::nullptr_t) {}  // NOLINT: implicit, as for a std::function
+  /// Takes a function of the node's name and a std::stop_token.
   template <class F>
   requires(!std::is_same_v<F, CredentialsCallback> &&
            std::is_invocable_r_v<Result<Credentials>, F&, std::string_view, std::stop_token>)
       CredentialsCallback(F function)
       : function_(std::move(function)) {}  // NOLINT: implicit
+  /// Takes a function of the node's name.
   template <class F>
   requires std::is_invocable_r_v<Result<Credentials>, F&, std::string_view> CredentialsCallback(
       F function)  // NOLINT: implicit
@@ -64,7 +68,9 @@ class CredentialsCallback {
           return Result<Credentials>(function(node));
         }) {}
 
+  /// Whether there is a function.
   explicit operator bool() const { return static_cast<bool>(function_); }
+  /// Calls the function, for this node.
   Result<Credentials> operator()(std::string_view node, std::stop_token stop) const {
     return function_(node, std::move(stop));
   }

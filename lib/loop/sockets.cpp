@@ -20,6 +20,9 @@ void Sockets::carry_out(const Session::Connect& connect) {
   const int node = node_of(connect.wire);
   const redis::Link& its = session_.link(node);
   const bool refused = its.reason() == Vote::unauthorized;
+  session_.wire(connect.wire)
+      .on_awaiting(its.endpoint().password_file.empty() ? "the callback for credentials"
+                                                        : "its password file");
   if (logins_.may_connect(Clock::now(), connect.wire, node, its.endpoint(), refused)) {
     on_ready(connect.wire);
   }
