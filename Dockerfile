@@ -9,7 +9,7 @@ RUN cmake --preset demo -DQUORUMLOCK_SHARED=OFF \
 
 FROM debian:bookworm-20240722-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libstdc++6 libuv1 libssl3 openssl \
+    && apt-get install -y --no-install-recommends libstdc++6 libuv1 libc-ares2 libssl3 openssl \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /quorumlock/build/demo/tools/flash_sale/flash-sale \
     /quorumlock/build/demo/tools/cli/quorumlock /usr/local/bin/

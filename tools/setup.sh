@@ -5,7 +5,7 @@
 # The packages that the library, the command line and the demo are built with.
 # shellcheck disable=SC2034  # used by the scripts that source this
 build_packages=(g++ cmake ninja-build pkg-config
-  libuv1-dev libhiredis-dev libssl-dev nlohmann-json3-dev libcli11-dev libcpp-httplib-dev)
+  libuv1-dev libc-ares-dev libhiredis-dev libssl-dev nlohmann-json3-dev libcli11-dev libcpp-httplib-dev)
 
 # The packages that tools/fuzz needs in addition: clang alone does not bring libFuzzer and the
 # sanitizers. With clang-format the test of style checks the format, too.

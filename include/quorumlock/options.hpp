@@ -1,12 +1,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <quorumlock/clock.hpp>
@@ -40,6 +44,39 @@ struct Credentials {
   /// For how long from now on the node accepts the password, which may be a token. Unset: without
   /// end.
   std::optional<std::chrono::nanoseconds> valid_for = std::nullopt;
+};
+
+/// A function that returns the credentials of a node, whose name it is given, and perhaps a
+/// std::stop_token after it, as the function of a std::jthread may be.
+class CredentialsCallback {
+ public:
+  /// None.
+  CredentialsCallback() = default;
+  /// None.
+  CredentialsCallback(std::nullptr_t) {}  // NOLINT: implicit, as for a std::function
+  /// Takes a function of the node's name and a std::stop_token.
+  template <class F>
+  requires(!std::is_same_v<F, CredentialsCallback> &&
+           std::is_invocable_r_v<Result<Credentials>, F&, std::string_view, std::stop_token>)
+      CredentialsCallback(F function)
+      : function_(std::move(function)) {}  // NOLINT: implicit
+  /// Takes a function of the node's name.
+  template <class F>
+  requires std::is_invocable_r_v<Result<Credentials>, F&, std::string_view> CredentialsCallback(
+      F function)  // NOLINT: implicit
+      : function_([function = std::move(function)](std::string_view node, std::stop_token) mutable {
+          return Result<Credentials>(function(node));
+        }) {}
+
+  /// Whether there is a function.
+  explicit operator bool() const { return static_cast<bool>(function_); }
+  /// Calls the function, for this node.
+  Result<Credentials> operator()(std::string_view node, std::stop_token stop) const {
+    return function_(node, std::move(stop));
+  }
+
+ private:
+  std::function<Result<Credentials>(std::string_view, std::stop_token)> function_;
 };
 
 /// The options of a coordinator: those of its cluster, and the defaults of every request.
@@ -140,12 +177,16 @@ class QUORUMLOCK_EXPORT Options {
   /// in again before the password ends: after nine tenths of valid_for, or half a minute before the
   /// end if that is earlier, but never before half of valid_for. No lease is lost by a new login.
   ///
-  /// The function runs on libuv's pool of threads, so it may block for some seconds, and it may run
-  /// for several nodes at once. close() waits for it. An error or an exception is an event of the
-  /// node; the function is called again after a pause of 1 s or more, and the credentials that it
-  /// returned before are used until they end. The vote of a node without any credentials is
-  /// `unauthorized`. Unset: nodes without credentials of their own get none.
-  std::function<Result<Credentials>(std::string_view node)> credentials;
+  /// Each call runs on a thread of its own, so it may block, and it may run for several nodes at
+  /// once. The coordinator's end asks it to stop by the std::stop_token, and waits for it for
+  /// node_timeout at most. A call that is still blocked then goes on alone: capture by value
+  /// whatever the function uses, since each call has its own copy, which belongs to its thread.
+  ///
+  /// An error or an exception is an event of the node; the function is called again after a pause
+  /// of 1 s or more, and the credentials that it returned before are used until they end. The vote
+  /// of a node without any credentials is `unauthorized`. Unset: nodes without credentials of their
+  /// own get none.
+  CredentialsCallback credentials;
 
   /// Receives what happens to our leases, our waiters and the nodes (event.hpp), for a log or an
   /// alert: docs/watching.md. To stop work when a lease ends, use its stop_token instead.
@@ -155,9 +196,10 @@ class QUORUMLOCK_EXPORT Options {
   /// exception that it throws ends nothing: it is an event, too. It is not called after close() has
   /// returned.
   ///
-  /// In each second at most 20 events of a kind about one node are passed on. If there are more,
-  /// the last of them follows when the second is over, with the number of the others in
-  /// Event::left_out. If both this and `log` are unset, nothing is done for events.
+  /// In each minute at most 20 events of a kind about one node are passed on, and in each second at
+  /// most 20 of a kind about no node. If there are more, the last of them follows when that time is
+  /// over, with the number of the others in Event::left_out. If both this and `log` are unset,
+  /// nothing is done for events.
   std::function<void(const Event& event)> on_event;
 
   /// Sorts resources into classes that Stats and the metrics count separately, as `class`: at most

@@ -1,7 +1,5 @@
 #include "api/router.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <semaphore>
@@ -15,26 +13,10 @@
 #include "loop/blocking.hpp"
 #include "loop/stats.hpp"
 #include "tls/contexts.hpp"
+#include "uv/signals_blocked.hpp"
 
 namespace quorumlock::detail {
 namespace {
-
-/// Blocks all signals while our threads start, so that they start with all of them blocked: signals
-/// are for the host's threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 /// A loop of our own. Its destructor runs what is still closing, then closes the loop.
 class OwnLoop {
@@ -160,7 +142,7 @@ Result<std::shared_ptr<Router>> Router::with_threads(Options options, Cluster::P
     for (std::size_t i = 0; i < router->runtimes_.size(); ++i) {
       router->runtimes_[i]->ride(loops[i / router->groups_]->get(), true);
     }
-    const SignalsBlocked blocked;
+    const uv::SignalsBlocked blocked;
     for (const auto& loop : loops) {
       const auto first = router->runtimes_.begin() +
                          static_cast<std::ptrdiff_t>(router->threads_.size() * router->groups_);

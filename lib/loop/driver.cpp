@@ -1,6 +1,7 @@
 #include "loop/driver.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <type_traits>
 #include <utility>
 
@@ -17,6 +18,10 @@ constexpr std::size_t largest_client_list = std::size_t{64} << 20;
 /// Usually enough reads for all that a kernel buffers for a socket. The limit makes sure that a
 /// node that sends without end can be overdue, too.
 constexpr int most_reads = 256;
+
+/// The end waits no longer for a node that is being resolved or connected to. Nothing was sent to
+/// it yet, so it most likely has nothing to release.
+constexpr core::Duration reached_by = std::chrono::milliseconds(100);
 
 std::vector<redis::Link::Config> link_configs(const Cluster& cluster) {
   const Options& options = cluster.options;
@@ -127,8 +132,8 @@ void Driver::before_poll() {
   if (turn_.undone) work();
   if (runtime_.is_one_of_several()) keep_stats();
   if (ending_.stopped) return;
-  if (ending_.begun && (session_.engine().unanswered() == 0 || Clock::now() >= ending_.by))
-    return finish_closing();
+  const bool done = session_.engine().unanswered() == 0 && !sockets_.asks();
+  if (ending_.begun && (done || Clock::now() >= ending_.by)) return finish_closing();
   sockets_.flush();
   watchers_.timer.arm(next_due());
   keep_alive();
@@ -240,6 +245,8 @@ void Driver::close(detail::Handler<> handler) {
   ending_.by = now + cluster().options.node_timeout;
   calls_.close(now);
   inquiries_.close();
+  sockets_.stop_asking();
+  session_.hurry(now + reached_by);
 }
 
 void Driver::finish_closing() {

@@ -14,7 +14,7 @@ bool EventLimit::admits(Time now, int node, Event& event) {
     its.kept = std::move(event);
     return false;
   }
-  if (its.passed == 0 || now >= its.begin + window) {
+  if (its.passed == 0 || now >= its.begin + window_of(node)) {
     its.begin = now;
     its.passed = 0;
   }
@@ -23,7 +23,7 @@ bool EventLimit::admits(Time now, int node, Event& event) {
     return true;
   }
   its.kept = std::move(event);
-  due_ = std::min(due_, its.begin + window);
+  due_ = std::min(due_, its.begin + window_of(node));
   return false;
 }
 
@@ -37,8 +37,8 @@ bool EventLimit::leaves_out(EventKind kind) {
 std::optional<Event> EventLimit::next(Time now) {
   if (now < due_) return std::nullopt;
   for (auto& [key, its] : windows_) {
-    if (!its.kept || now < its.begin + window) continue;
-    its.begin += window;
+    if (!its.kept || now < its.begin + window_of(key.first)) continue;
+    its.begin += window_of(key.first);
     its.passed = 1;
     std::optional<Event> event = std::exchange(its.kept, std::nullopt);
     find_due();
@@ -50,7 +50,7 @@ std::optional<Event> EventLimit::next(Time now) {
 void EventLimit::find_due() {
   due_ = core::never;
   for (const auto& [key, its] : windows_) {
-    if (its.kept) due_ = std::min(due_, its.begin + window);
+    if (its.kept) due_ = std::min(due_, its.begin + window_of(key.first));
   }
 }
 

@@ -15,17 +15,22 @@ namespace quorumlock::detail {
 
 /// Bounds how many events of one kind about one node are passed on.
 ///
-/// In a window of one second the first `most` are passed on. Of those that follow in it only the
-/// last is kept; it is passed on when the window is over, with the number of the others, which were
-/// left out, and begins the next window. So the last state of a node that flaps is always reported,
-/// and no event goes uncounted. One event is kept for each node and kind at most.
+/// In each window the first `most` are passed on. Of those that follow in it only the last is kept;
+/// it is passed on when the window is over, with the number of the others, which were left out, and
+/// begins the next window. So the last state of a node that flaps is always reported, and no event
+/// goes uncounted. One event is kept for each node and kind at most.
+///
+/// A node's window is a minute: what is wrong with a node may repeat about once a second, for days.
 ///
 /// Making every event of a lock could cost more than the lock itself. So if there are too many of
 /// them, the first one is kept instead of the last: see leaves_out().
 class EventLimit {
  public:
+  static constexpr int no_node = -1;
   static constexpr int most = 20;
-  static constexpr core::Duration window = std::chrono::seconds(1);
+  static constexpr core::Duration window_of(int node) {
+    return node == no_node ? core::Duration(std::chrono::seconds(1)) : std::chrono::minutes(1);
+  }
 
   /// Whether this event may be passed on now; otherwise it is kept. `node` is the node's number, or
   /// no_node.
@@ -38,8 +43,6 @@ class EventLimit {
   /// Takes a kept event whose window is over by `now`; nothing if there is none. With `never`, any
   /// kept event.
   std::optional<Event> next(core::Time now);
-
-  static constexpr int no_node = -1;
 
  private:
   struct Window {

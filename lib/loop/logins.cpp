@@ -1,6 +1,8 @@
 #include "loop/logins.hpp"
 
 #include <algorithm>
+#include <stop_token>
+#include <system_error>
 #include <utility>
 
 #include "loop/password_file.hpp"
@@ -49,7 +51,7 @@ bool Logins::may_connect(Time now, int wire, int number, const redis::Endpoint& 
     }
   }
   node.waiting.push_back(wire);
-  if (node.work == nullptr) look(now, number, node);
+  if (node.work == nullptr && !stopped_) look(now, number, node);
   return false;
 }
 
@@ -61,7 +63,7 @@ void Logins::look(Time now, int number, Node& node) {
   node.due = core::never;
   node.asked = now;
   auto found = std::make_shared<Result<Found>>(Found{});
-  const auto work = [found, endpoint = node.endpoint, ask = ask_] {
+  const auto work = [found, endpoint = node.endpoint, ask = ask_](std::stop_token stop) {
     if (!endpoint.password_file.empty()) {
       Result<redis::Secret> password = read_password(endpoint.password_file);
       if (!password) {
@@ -75,7 +77,7 @@ void Logins::look(Time now, int number, Node& node) {
       return Error(Errc::invalid_argument, "has no credentials: " + why);
     };
     try {
-      Result<Credentials> given = ask(endpoint.name());
+      Result<Credentials> given = ask(endpoint.name(), std::move(stop));
       if (!given) {
         *found = refused(given.error().what());
       } else {
@@ -87,8 +89,12 @@ void Logins::look(Time now, int number, Node& node) {
       *found = refused("the callback threw something that is no std::exception");
     }
   };
-  node.work = std::make_unique<uv::Work>(
-      loop_, open_, work, [this, number, found] { looked(number, *std::move(found)); });
+  try {
+    node.work = std::make_unique<uv::Work>(
+        loop_, open_, work, [this, number, found] { looked(number, *std::move(found)); });
+  } catch (const std::system_error& error) {
+    failed(now, number, node, std::string("has no credentials: ") + error.what());
+  }
 }
 
 void Logins::looked(int number, Result<Found> found) {
@@ -96,6 +102,7 @@ void Logins::looked(int number, Result<Found> found) {
   if (at == nodes_.end()) return;
   Node& node = at->second;
   node.work.reset();
+  if (stopped_) return;
   const Time now = Clock::now();
   if (found && found->valid_for && *found->valid_for <= Duration::zero()) {
     found = Error(Errc::invalid_argument, "has credentials that have ended already");
@@ -135,6 +142,18 @@ void Logins::failed(Time now, int number, Node& node, const std::string& why) {
       listener_.on_no_login(wire, why);
     }
   }
+}
+
+void Logins::stop() {
+  stopped_ = true;
+  for (auto& [number, node] : nodes_) {
+    node.due = core::never;
+    if (node.work != nullptr) node.work->stop();
+  }
+}
+
+bool Logins::asks() const {
+  return std::ranges::any_of(nodes_, [](const auto& it) { return it.second.work != nullptr; });
 }
 
 void Logins::advance(Time now) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,7 +16,8 @@ namespace quorumlock::detail {
 
 /// The logins of the nodes whose password is in a file, or for which Options::credentials is asked.
 /// Files are read again at every connect, and once a second, so that a change is noticed. A token
-/// is asked for before the last one ends. Reading and asking run on libuv's pool.
+/// is asked for before the last one ends. Reading and asking run on threads, which may block
+/// without end.
 class Logins {
  public:
   /// Gets the results, on the loop.
@@ -33,9 +33,7 @@ class Logins {
     /// Nothing was found, and no wire waits for that. A clause about the node, for an event.
     virtual void on_note(int node, const std::string& why) = 0;
   };
-  using Ask = std::function<Result<Credentials>(std::string_view node)>;
-
-  Logins(uv_loop_t* loop, uv::Open& open, Listener& listener, Ask ask)
+  Logins(uv_loop_t* loop, uv::Open& open, Listener& listener, CredentialsCallback ask)
       : loop_(loop), open_(open), listener_(listener), ask_(std::move(ask)) {}
 
   /// A wire is to be connected. False: on_ready() follows, or on_no_login(), perhaps inside the
@@ -48,7 +46,11 @@ class Logins {
   void forget_node(int number) { nodes_.erase(number); }
   /// Forgets all nodes but those with these numbers.
   void keep(const std::vector<int>& numbers);
-  /// Ends everything.
+  /// Looks for nothing any more, and asks the threads to stop.
+  void stop();
+  /// Whether a thread is still at work.
+  [[nodiscard]] bool asks() const;
+  /// Ends everything, and waits for no thread.
   void close() { nodes_.clear(); }
   void advance(core::Time now);
   [[nodiscard]] core::Time deadline() const;
@@ -77,7 +79,8 @@ class Logins {
   uv_loop_t* loop_;
   uv::Open& open_;
   Listener& listener_;
-  Ask ask_;
+  CredentialsCallback ask_;
+  bool stopped_ = false;
   std::map<int, Node> nodes_;  ///< indexed by node; only the nodes that need this
 };
 

@@ -11,8 +11,9 @@ namespace quorumlock::detail {
 /// The connection to one Sentinel.
 class PrimaryLookup::Question final : public uv::Socket::Events {
  public:
-  Question(PrimaryLookup& lookup, std::size_t index, uv_loop_t* loop, uv::Open& open)
-      : lookup_(lookup), index_(index), socket_(loop, open, *this) {}
+  Question(PrimaryLookup& lookup, std::size_t index, uv_loop_t* loop, uv::Open& open,
+           uv::Names& names, core::Duration within)
+      : lookup_(lookup), index_(index), socket_(loop, open, names, within, *this) {}
 
   void begin(const redis::Address& to) {
     reader_.reset();
@@ -91,7 +92,7 @@ class PrimaryLookup::Question final : public uv::Socket::Events {
 };
 
 PrimaryLookup::PrimaryLookup(const redis::Endpoint& endpoint, uv_loop_t* loop, uv::Open& open,
-                             tls::Contexts& contexts,
+                             uv::Names& names, core::Duration within, tls::Contexts& contexts,
                              std::function<void(const redis::PrimaryPoll&)> done)
     : sentinels_(*endpoint.sentinels),
       tls_(endpoint.tls),
@@ -99,7 +100,7 @@ PrimaryLookup::PrimaryLookup(const redis::Endpoint& endpoint, uv_loop_t* loop, u
       done_(std::move(done)) {
   if (tls_) tls_->server_name.reset();
   for (std::size_t i = 0; i < sentinels_.addresses.size(); ++i) {
-    questions_.push_back(std::make_unique<Question>(*this, i, loop, open));
+    questions_.push_back(std::make_unique<Question>(*this, i, loop, open, names, within));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/types.hpp"
 #include "redis/primary_poll.hpp"
 #include "tls/contexts.hpp"
 #include "uv/socket.hpp"
@@ -17,9 +18,11 @@ namespace quorumlock::detail {
 class PrimaryLookup {
  public:
   /// `done` is called on the loop, once for each ask() that is not ended by close(), and may be
-  /// called inside ask(). `endpoint` and `contexts` outlive this object.
-  PrimaryLookup(const redis::Endpoint& endpoint, uv_loop_t* loop, uv::Open& open,
-                tls::Contexts& contexts, std::function<void(const redis::PrimaryPoll&)> done);
+  /// called inside ask(). `within` is how long the caller waits. `endpoint`, `names` and `contexts`
+  /// outlive this object.
+  PrimaryLookup(const redis::Endpoint& endpoint, uv_loop_t* loop, uv::Open& open, uv::Names& names,
+                core::Duration within, tls::Contexts& contexts,
+                std::function<void(const redis::PrimaryPoll&)> done);
   ~PrimaryLookup();
   PrimaryLookup(const PrimaryLookup&) = delete;
   PrimaryLookup& operator=(const PrimaryLookup&) = delete;

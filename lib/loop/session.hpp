@@ -108,6 +108,10 @@ class Session {
   void vouch(core::Time now) { members_.vouch(now); }
   /// This node's enrolment turned out to be different from what its link knows.
   void doubt(core::Time now, int node);
+  /// See Link.
+  void hurry(core::Time by) {
+    for (const int node : nodes()) link(node).hurry(by);
+  }
   /// Gives up all connections.
   void stop(core::Time now);
   void advance(core::Time now);

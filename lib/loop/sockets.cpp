@@ -12,12 +12,17 @@ Sockets::Sockets(const Options& options, Session& session, uv_loop_t* loop, uv::
       loop_(loop),
       open_(open),
       on_input_(std::move(on_input)),
-      logins_(loop, open, *this, options.credentials) {}
+      connect_timeout_(options.connect_timeout),
+      logins_(loop, open, *this, options.credentials),
+      names_([loop, &open] { return uv::lookup_on(loop, open); }) {}
 
 void Sockets::carry_out(const Session::Connect& connect) {
   const int node = node_of(connect.wire);
   const redis::Link& its = session_.link(node);
   const bool refused = its.reason() == Vote::unauthorized;
+  session_.wire(connect.wire)
+      .on_awaiting(its.endpoint().password_file.empty() ? "the callback for credentials"
+                                                        : "its password file");
   if (logins_.may_connect(Clock::now(), connect.wire, node, its.endpoint(), refused)) {
     on_ready(connect.wire);
   }
@@ -86,16 +91,18 @@ Sockets::Socket::Socket(int wire, Sockets& sockets)
     : number_(wire),
       sockets_(sockets),
       wire_(sockets.session_.wire(wire)),
-      socket_(sockets.loop_, sockets.open_, *this) {
+      socket_(sockets.loop_, sockets.open_, sockets.names_, sockets.connect_timeout_, *this) {
   const redis::Endpoint& endpoint = wire_.endpoint();
   if (endpoint.tls) secure_.emplace(wire_, sockets.contexts_);
   if (endpoint.sentinels) {
-    lookup_.emplace(endpoint, sockets.loop_, sockets.open_, sockets.contexts_,
+    lookup_.emplace(endpoint, sockets.loop_, sockets.open_, sockets.names_,
+                    sockets.connect_timeout_, sockets.contexts_,
                     [this](const redis::PrimaryPoll& poll) { on_primary(poll); });
   }
 }
 
 void Sockets::Socket::connect() {
+  wire_.on_awaiting(lookup_ ? "a majority of its Sentinels" : "");
   if (lookup_) return lookup_->ask();
   const redis::Endpoint& endpoint = wire_.endpoint();
   if (endpoint.path.empty()) {
@@ -109,6 +116,7 @@ void Sockets::Socket::connect_tcp(const std::string& host, int port) {
   if (secure_ && !secure_->begin(Clock::now(), SystemWallClock().now_s(), host)) {
     return sockets_.on_events(number_);
   }
+  if (lookup_) wire_.on_awaiting(redis::Address{host, port}.text());
   socket_.connect_tcp(host, port);
 }
 

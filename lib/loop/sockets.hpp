@@ -40,8 +40,15 @@ class Sockets final : Logins::Listener {
     const auto& socket = sockets_[static_cast<std::size_t>(node)];
     return socket == nullptr ? std::nullopt : socket->primary();
   }
-  /// Asks for no more logins. The session disconnects the wires.
-  void close() { logins_.close(); }
+  /// Asks no more for logins; who is asked should give up.
+  void stop_asking() { logins_.stop(); }
+  /// Whether somebody is still asked for a login.
+  [[nodiscard]] bool asks() const { return logins_.asks(); }
+  /// Waits for no login and no name any more. The session disconnects the wires.
+  void close() {
+    logins_.close();
+    names_.close();
+  }
 
  private:
   /// The socket of one wire, which carries out the wire's events.
@@ -58,6 +65,7 @@ class Sockets final : Logins::Listener {
     [[nodiscard]] const std::optional<redis::Address>& primary() const { return primary_; }
 
    private:
+    void on_awaiting(std::string_view whom) override { wire_.on_awaiting(whom); }
     void on_open() override;
     void on_bytes(std::string_view bytes) override;
     void on_writable() override;
@@ -85,7 +93,9 @@ class Sockets final : Logins::Listener {
   uv_loop_t* loop_;
   uv::Open& open_;
   std::function<void()> on_input_;
+  core::Duration connect_timeout_;
   Logins logins_;
+  uv::Names names_;
   tls::Contexts contexts_;
   /// Indexed by wire.
   std::array<std::unique_ptr<Socket>, std::size_t{2} * core::max_nodes> sockets_;

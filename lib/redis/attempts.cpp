@@ -1,6 +1,7 @@
 #include "redis/attempts.hpp"
 
 #include <chrono>
+#include <utility>
 
 #include "redis/back_off.hpp"
 
@@ -21,11 +22,11 @@ void Attempts::begin(Time now) {
   give_up_ = now + connect_timeout_;
 }
 
-void Attempts::succeed() {
+void Attempts::succeed(Time now) {
   ++connections_;
   first_ = false;
   give_up_ = core::never;
-  back_off_ = core::Duration::zero();
+  up_since_ = now;
   failures_ = 0;
 }
 
@@ -40,6 +41,8 @@ bool Attempts::fail(Time now, const std::string& why) {
 void Attempts::end(Time now) {
   first_ = false;
   give_up_ = core::never;
+  const Time up_since = std::exchange(up_since_, core::never);
+  if (up_since != core::never && now >= up_since + longest_back_off) forgive();
   back_off_ = std::clamp(2 * back_off_, first_back_off, longest_back_off);
   next_ = now + back_off_ / 2 + random_.below(back_off_ / 2);
 }

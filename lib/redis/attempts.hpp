@@ -9,8 +9,9 @@
 namespace quorumlock::redis {
 
 /// The attempts to connect to a node: until when one may last, when the next one begins, and which
-/// failures are worth an event. The pause between two attempts doubles with each failure,
-/// and a part of it is random (redis/back_off.hpp).
+/// failures are worth an event. The pause between two attempts doubles with each failure, and a
+/// part of it is random (redis/back_off.hpp). It begins again after a connection that has lasted: a
+/// server that hangs up at once is greeted no more often than one that is down.
 class Attempts {
  public:
   Attempts(core::Duration connect_timeout, core::Random& random)
@@ -18,7 +19,7 @@ class Attempts {
 
   void begin(core::Time now);
   /// The connection is up.
-  void succeed();
+  void succeed(core::Time now);
   /// The attempt under way, or the connection that it has led to, has ended: the next attempt
   /// follows after a pause.
   void end(core::Time now);
@@ -32,6 +33,8 @@ class Attempts {
   void extend(core::Time from) { give_up_ = std::max(give_up_, from + connect_timeout_); }
   /// The attempt may last without a limit: it does not depend on this node alone.
   void wait() { give_up_ = core::never; }
+  /// The attempt under way is given up by this time, if not earlier.
+  void hurry(core::Time by) { give_up_ = std::min(give_up_, by); }
   /// No more attempts are made.
   void stop() { give_up_ = next_ = core::never; }
 
@@ -46,7 +49,7 @@ class Attempts {
   [[nodiscard]] int failures() const { return failures_; }
   /// How many attempts have led to a connection.
   [[nodiscard]] std::uint64_t connections() const { return connections_; }
-  /// Whether an attempt has failed, or a connection has ended, since one last came up.
+  /// Whether an attempt has failed, or a connection has ended, since one last lasted.
   [[nodiscard]] bool is_repeated() const { return back_off_ != core::Duration::zero(); }
 
  private:
@@ -55,6 +58,7 @@ class Attempts {
   core::Time give_up_ = core::never;
   core::Time next_ = core::never;
   core::Duration back_off_{};
+  core::Time up_since_ = core::never;
   bool first_ = true;
   std::uint64_t connections_ = 0;
   int failures_ = 0;

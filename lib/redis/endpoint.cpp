@@ -45,7 +45,8 @@ std::string_view take(std::string_view& text, std::string_view characters) {
 /// Takes a host name, or an IPv6 address with its brackets; empty if `text` begins with neither.
 std::string_view take_host(std::string_view& text) {
   if (!text.starts_with('[')) return take(text, host_characters);
-  const std::size_t end = text.find_first_not_of(address_characters, 1);
+  std::size_t end = text.find_first_not_of(address_characters, 1);
+  if (end != text.npos && text[end] == '%') end = text.find_first_not_of(host_characters, end + 1);
   if (end == text.npos || text[end] != ']') return {};
   const std::string_view front = text.substr(0, end + 1);
   text.remove_prefix(front.size());
@@ -163,9 +164,19 @@ std::optional<std::string> normal_host(std::string_view host) {
   }
   in6_addr address{};
   std::array<char, INET6_ADDRSTRLEN> text{};
-  const std::string bare(host.substr(1, host.size() - 2));
+  host = host.substr(1, host.size() - 2);
+  const std::size_t mark = host.find('%');
+  const std::string bare(host.substr(0, mark));
   if (::inet_pton(AF_INET6, bare.c_str(), &address) != 1) return std::nullopt;
-  return ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+  std::string normal = ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+  // A link-local address is one on each of the machine's networks, so it has a zone.
+  const bool has_zone = mark != host.npos;
+  if (has_zone != IN6_IS_ADDR_LINKLOCAL(&address)) return std::nullopt;
+  if (!has_zone) return normal;
+  std::string_view zone = host.substr(mark + 1);
+  if (zone.starts_with("25") && zone.size() > 2) zone.remove_prefix(2);  // RFC 6874: "%25eth0"
+  if (zone.empty()) return std::nullopt;
+  return normal.append("%").append(zone);
 }
 
 Result<Endpoint> parse_unix(std::string_view url) {
@@ -246,7 +257,12 @@ std::optional<Error> take_address(std::string_view url, std::string_view& rest, 
   }
   if (host.empty()) return refusal(url, "names no host: write redis://host:port");
   const std::optional<std::string> normal = normal_host(host);
-  if (!normal) return refusal(url, "has a bad IPv6 address: write it as in redis://[::1]:6379");
+  if (!normal) {
+    return refusal(
+        url,
+        "has a bad IPv6 address: write it as in redis://[::1]:6379, and a link-local one "
+        "with its interface, as in redis://[fe80::1%eth0]:6379");
+  }
   into.host = *normal;
   if (!rest.starts_with(':')) return std::nullopt;
   rest.remove_prefix(1);

@@ -36,6 +36,7 @@ void Link::start(Time now) {
 
 void Link::open(Time now) {
   state_ = State::opening;
+  last_error_.clear();
   attempts_.begin(now);
   events_.push(Connect{});
 }
@@ -54,6 +55,7 @@ void Link::on_open() {
 
 /// Takes a reply before the link is up.
 void Link::on_early_reply(Time now, const Reply& reply) {
+  if (reply.type == Reply::Type::error) last_error_ = greeting_.said(reply);
   if (auto refusal = greeting_.refusal_in(reply)) {
     return fail(now, refusal->vote, std::move(refusal->why));
   }
@@ -135,7 +137,7 @@ void Link::come_up(Time now) {
   state_ = State::up;
   pipeline_.begin(now);
   if (!right_.barred()) trouble_.clear();
-  attempts_.succeed();
+  attempts_.succeed(now);
   announce();
   for (const Pipeline::Held& held : pipeline_.take_held()) {
     send(now, held.command.tag, held.bytes);
@@ -202,6 +204,10 @@ void Link::done(Time now, const Enrolment::Done& what) {
 void Link::on_closed(Time now, std::string_view why) {
   std::string sentence(why);
   const bool idle = state_ == State::up && pipeline_.empty();
+  // A server that turns a connection away says why as if it answered the first command.
+  if (state_ != State::up && !last_error_.empty()) {
+    sentence = "answered " + last_error_ + " (then: " + sentence + ')';
+  }
   // A server's port for TLS ends a connection at the first byte of a command, and some proxies do
   // at a command that they do not know.
   if (state_ == State::greeting && greeting_.is_silent() && !endpoint().tls &&
@@ -269,7 +275,8 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
 
 void Link::advance(Time now) {
   if (attempts_.is_overdue(now)) {
-    const std::string why = "no answer within connect_timeout";
+    std::string why = not_in_time();
+    if (!last_error_.empty()) why += "; it answered " + last_error_;
     if (state_ != State::shaking_hands) return fail(now, Vote::unreachable, why);
     return fail(now, Vote::tls_failed, why + " in the TLS handshake: does this port speak TLS?");
   }

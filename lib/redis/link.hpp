@@ -127,6 +127,11 @@ class Link final : public RespWire {
   void advance(core::Time now);
   /// Adds a Note: a clause about the node.
   void note(std::string why) { events_.push(Note{std::move(why)}); }
+  /// The client ends: an attempt to reach the node that takes longer than this is given up, and
+  /// what waits for it is answered.
+  void hurry(core::Time by) {
+    if (state_ == State::opening) attempts_.hurry(by);
+  }
   /// Gives up the connection for good.
   void stop(core::Time now);
 
@@ -190,6 +195,7 @@ class Link final : public RespWire {
   Changed announced_{core::LinkState::connecting, Vote::unreachable};
   Vote down_reason_ = Vote::unreachable;
   std::string trouble_;
+  std::string last_error_;  ///< the server's words at the last error of this greeting
   Ring<Event> events_;
   Event event_;  ///< the last result of next()
 };

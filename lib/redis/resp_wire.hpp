@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +19,7 @@ class RespWire : public Wire {
   void on_bytes(std::string_view bytes) final {
     if (connected_) reader_.feed(bytes);
   }
+  void on_awaiting(std::string_view whom) final { awaited_ = whom; }
   [[nodiscard]] std::string_view output() const final { return output_.unwritten(); }
   void wrote(std::size_t bytes) final { output_.wrote(bytes); }
 
@@ -30,6 +32,10 @@ class RespWire : public Wire {
   /// The connection has ended: bytes that were not written or not read are dropped.
   void end_connection() { restart(false); }
   [[nodiscard]] bool connected() const { return connected_; }
+  /// What an attempt that takes too long has to say.
+  [[nodiscard]] std::string not_in_time() const {
+    return "no answer within connect_timeout" + (awaited_.empty() ? "" : " from " + awaited_);
+  }
   /// Whether too much is unwritten: the peer sends replies, but does not read its commands.
   [[nodiscard]] bool is_flooded() const { return output_.unwritten().size() > most_unwritten; }
   WriteBuffer& output_buffer() { return output_; }
@@ -49,6 +55,7 @@ class RespWire : public Wire {
   WriteBuffer output_;
   ReplyReader reader_;
   bool connected_ = false;
+  std::string awaited_;
 };
 
 }  // namespace quorumlock::redis

@@ -99,7 +99,7 @@ void Subscriber::ping(Time now) {
 }
 
 void Subscriber::advance(Time now) {
-  if (attempts_.is_overdue(now)) return fail(now, "no answer within connect_timeout");
+  if (attempts_.is_overdue(now)) return fail(now, not_in_time());
   if (now >= answer_due_) {
     fail(now, "no answer within node_timeout on a connection that had been idle");
     attempts_.forgive();
@@ -141,7 +141,7 @@ void Subscriber::on_reply(Time now, const Reply& reply) {
   if (std::exchange(logging_in_, false)) return;
   if (state_ == State::opening) {
     state_ = State::up;
-    attempts_.succeed();
+    attempts_.succeed(now);
   }
   // A PING is answered by +PONG before the first SUBSCRIBE, and by an array with "pong" after it.
   if (reply.type != Reply::Type::array) {

@@ -13,6 +13,8 @@ class Wire {
  public:
   virtual ~Wire() = default;
   [[nodiscard]] virtual const Endpoint& endpoint() const = 0;
+  /// Whom the attempt to connect waits for, for a sentence; empty: the endpoint itself.
+  virtual void on_awaiting(std::string_view whom) = 0;
   virtual void on_open() = 0;
   virtual void on_closed(core::Time now, std::string_view why) = 0;
   /// The socket is open, and the TLS handshake begins; on_open() follows it.

@@ -42,7 +42,8 @@ ClientChannel::ClientChannel(std::shared_ptr<const Context> context, const TlsOp
     : context_(std::move(context)),
       last_(last),
       ssl_(SSL_new(context_->ssl())),
-      expected_(relative(options.server_name.value_or(std::string(host)))),
+      expected_(
+          relative(options.server_name.value_or(std::string(host.substr(0, host.find('%')))))),
       at_least_1_3_(options.min_version == TlsVersion::tls_1_3) {
   BIO* const bio = BIO_new(context_->bio());
   BIO_set_data(bio, this);

@@ -1,13 +1,13 @@
 #include "uv/socket.hpp"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <exception>
+#include <system_error>
 #include <utility>
 
 namespace quorumlock::uv {
@@ -47,110 +47,109 @@ void set_tcp_options(int fd) {
 
 }  // namespace
 
-/// A host name that is being resolved. libuv owns it until its callback; `socket` is null once the
-/// socket does not want the result any more.
-struct Socket::Resolution {
-  uv_getaddrinfo_t request{};
-  Socket* socket;
-  Open open;
-};
-
-Socket::Socket(uv_loop_t* loop, Open& open, Events& events)
-    : loop_(loop), open_(open), events_(events) {}
+Socket::Socket(uv_loop_t* loop, Open& open, Names& names, Clock::duration within, Events& events)
+    : loop_(loop), open_(open), names_(names), within_(within), events_(events) {}
 
 void Socket::connect_tcp(const std::string& host, int port) {
   close();
-  Address address;
-  auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
-  auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
-  if (uv_ip4_addr(host.c_str(), port, v4) == 0) {
-    address.size = sizeof *v4;
-  } else if (uv_ip6_addr(host.c_str(), port, v6) == 0) {
-    address.size = sizeof *v6;
+  port_ = port;
+  if (const std::optional<Address> address = Address::parse(host)) {
+    name_.reset();
+    return connect_to(*address);
   }
-  if (address.size != 0) {
-    addresses_.push_back(address);
-    return try_next("no address");
-  }
-
-  resolution_ = new Resolution{{}, this, open_};
-  resolution_->request.data = resolution_;
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  const int status = uv_getaddrinfo(
-      loop_, &resolution_->request,
-      [](uv_getaddrinfo_t* request, int result, addrinfo* found) {
-        const std::unique_ptr<Resolution> mine(static_cast<Resolution*>(request->data));
-        if (mine->socket != nullptr) {
-          mine->socket->resolution_ = nullptr;
-          mine->socket->on_resolved(result, found);
-        }
-        uv_freeaddrinfo(found);
-        mine->open.remove();
-      },
-      host.c_str(), std::to_string(port).c_str(), &hints);
-  if (status < 0) {
-    delete std::exchange(resolution_, nullptr);
-    return end(std::string("cannot resolve the name: ") + uv_strerror(status));
-  }
-  open_.add();
-}
-
-void Socket::on_resolved(int status, const addrinfo* found) {
-  if (status < 0) return end(std::string("cannot resolve the name: ") + uv_strerror(status));
-  for (const addrinfo* next = found; next != nullptr; next = next->ai_next) {
-    Address address;
-    if (next->ai_addrlen > sizeof address.storage) continue;
-    std::memcpy(&address.storage, next->ai_addr, next->ai_addrlen);
-    address.size = next->ai_addrlen;
-    addresses_.insert(addresses_.begin(), address);
-  }
-  try_next("the name has no address");
+  name_ = names_.at(host);
+  race_.emplace(within_);
+  name_->seek(Clock::now(), *this);
+  if (race_) race();
 }
 
 void Socket::connect_unix(const std::string& path) {
   close();
-  Address address;
-  auto* local = reinterpret_cast<sockaddr_un*>(&address.storage);
-  if (path.size() >= sizeof local->sun_path) return end("the socket's path is too long");
-  local->sun_family = AF_UNIX;
-  std::memcpy(local->sun_path, path.c_str(), path.size() + 1);
-  address.size = sizeof *local;
-  addresses_.push_back(address);
-  try_next("no address");
+  name_.reset();
+  const std::optional<Address> address = Address::of_path(path);
+  if (!address) return end("the socket's path is too long");
+  connect_to(*address);
 }
 
-/// Begins to connect to the next address. If there is none left, the attempt has failed.
-void Socket::try_next(std::string why_not) {
-  while (!addresses_.empty()) {
-    const Address address = addresses_.back();
-    addresses_.pop_back();
-    poll_.reset();
-    fd_ = Descriptor(
-        ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!fd_) {
-      why_not = sentence_of(errno);
-      continue;
-    }
-    if (address.storage.ss_family != AF_UNIX) set_tcp_options(fd_.get());
-    const int done =
-        ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size);
-    if (done != 0 && errno != EINPROGRESS) {
-      why_not = sentence_of(errno);
-      fd_.reset();
-      continue;
-    }
-    connecting_ = true;
-    poll_ = std::make_unique<Poll>(loop_, open_, fd_.get(),
-                                   [this](int status, int events) { on_ready(status, events); });
-    return poll_->wait_for(UV_WRITABLE);
+void Socket::connect_to(const Address& address) {
+  race_.emplace(within_);
+  race_->offer({&address, 1});
+  race_->complete();
+  race();
+}
+
+void Socket::on_addresses(std::span<const Address> some) {
+  if (!race_) return;
+  race_->offer(some);
+  race();
+}
+
+void Socket::on_answer(const Answer& answer) {
+  if (fd_) {
+    if (answer.lacks(address_)) end("its name does not lead to " + address_.text() + " any more");
+    return;
   }
-  end(std::move(why_not));
+  if (!race_) return;
+  for (const Address& address : race_->addresses()) {
+    if (!answer.lacks(address)) continue;
+    race_->withdraw(address);
+    std::erase_if(attempts_, [&](const Attempt& it) { return it.address == address; });
+  }
+  race_->offer(answer.addresses);
+  race_->complete(answer.addresses.empty() ? answer.why : "");
+  race();
 }
 
-void Socket::on_ready(int status, int events) {
-  if (connecting_) return on_connected();
+/// Begins to connect to the addresses whose turn it is. If none is left, the attempt has failed.
+void Socket::race() {
+  const Clock::time_point now = Clock::now();
+  while (const std::optional<Address> address = race_->next(now)) begin(*address);
+  if (race_->is_lost(now)) return end(race_->why(name_ != nullptr));
+  if (name_) events_.on_awaiting(race_->awaited());
+  if (!race_) return;  // closed in that call
+  try {
+    const Clock::time_point due = race_->deadline();
+    if (!timer_ && due != Clock::time_point::max())
+      timer_.emplace(loop_, open_, [this] {
+        if (race_) race();
+      });
+    if (timer_) timer_->arm(due);
+  } catch (const std::exception& error) {
+    end(error.what());
+  }
+}
+
+void Socket::begin(const Address& address) {
+  Descriptor fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return failed(address, errno);
+  if (address.family() != AF_UNIX) set_tcp_options(fd.get());
+  const int error = address.connect(fd.get(), port_);
+  if (error != 0 && error != EINPROGRESS) return failed(address, error);
+  try {
+    auto poll = std::make_unique<Poll>(
+        loop_, open_, fd.get(),
+        [this, number = fd.get()](int status, int events) { on_ready(number, status, events); });
+    poll->wait_for(UV_WRITABLE);
+    attempts_.push_back({address, std::move(fd), std::move(poll)});
+  } catch (const std::system_error& shortage) {
+    failed(address, shortage.code().value());
+  }
+}
+
+void Socket::failed(const Address& address, int error) {
+  const bool no_zone = error == EINVAL && address.lacks_zone();
+  race_->failed(Clock::now(), address,
+                no_zone ? "this address needs an interface that exists here, as in fe80::1%eth0"
+                        : sentence_of(error));
+}
+
+void Socket::on_ready(int fd, int status, int events) {
+  if (race_) {
+    const auto at = std::ranges::find_if(
+        attempts_, [fd](const Attempt& attempt) { return attempt.fd.get() == fd; });
+    if (at != attempts_.end()) on_connected(*at);
+    return;
+  }
   if (status < 0) {  // the last bytes before the error may give the reason
     while (read()) {
     }
@@ -168,19 +167,30 @@ void Socket::on_ready(int status, int events) {
   }
 }
 
-void Socket::on_connected() {
-  if (const int error = pending_error(fd_.get()); error != 0) return try_next(sentence_of(error));
-  connecting_ = false;
-  addresses_.clear();
+void Socket::on_connected(Attempt& attempt) {
+  const Address address = attempt.address;
+  if (const int error = pending_error(attempt.fd.get()); error != 0) {
+    std::erase_if(attempts_, [&](const Attempt& it) { return it.address == address; });
+    failed(address, error);
+    return race();
+  }
+  address_ = address;
+  fd_ = std::move(attempt.fd);
+  poll_ = std::move(attempt.poll);
+  attempts_.clear();
+  race_.reset();
+  if (timer_) timer_->arm(Clock::time_point::max());
   poll_->wait_for(UV_READABLE);
-  events_.on_open();
+  if (name_) events_.on_awaiting(address_.text());
+  if (fd_) events_.on_open();
 }
 
 bool Socket::read() {
-  if (!fd_ || connecting_) return false;
+  if (!fd_) return false;
   std::array<char, 16 * 1024> buffer;
   const ssize_t size = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
   if (size > 0) {
+    if (!std::exchange(heard_, true) && name_) name_->worked(address_);
     events_.on_bytes(std::string_view(buffer.data(), static_cast<std::size_t>(size)));
   } else if (size == 0) {
     end("the node closed the connection");
@@ -191,7 +201,7 @@ bool Socket::read() {
 }
 
 std::size_t Socket::write(std::string_view bytes) {
-  if (!fd_ || connecting_ || blocked_) return 0;
+  if (!fd_ || blocked_) return 0;
   const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   const std::size_t taken = sent > 0 ? static_cast<std::size_t>(sent) : 0;
   // An error of the connection is left to read(), which sees it too, on the loop.
@@ -208,13 +218,13 @@ void Socket::end(std::string why) {
 }
 
 void Socket::close() {
-  if (resolution_ != nullptr) {
-    std::exchange(resolution_, nullptr)->socket = nullptr;
-  }
-  addresses_.clear();
+  if (name_) name_->leave(*this);
+  race_.reset();
+  attempts_.clear();
+  timer_.reset();
   poll_.reset();
   fd_.reset();
-  connecting_ = blocked_ = false;
+  heard_ = blocked_ = false;
 }
 
 }  // namespace quorumlock::uv

@@ -45,7 +45,8 @@ void Timer::on_ready() {
   if (::read(fd_.get(), &expirations, sizeof expirations) < 0) return;
   armed_ = Clock::time_point::max();
   if (Clock::now() >= wanted_) {
-    fired_();
+    const auto fired = fired_;  // this timer may be destroyed in the call
+    fired();
   } else {
     arm(wanted_);
   }

@@ -1,44 +1,79 @@
 #include "uv/work.hpp"
 
-#include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
+
+#include "uv/signals_blocked.hpp"
 
 namespace quorumlock::uv {
 
-/// libuv owns it until its callback; `owner` is null once nobody wants to hear of the end.
-struct Work::Request {
-  uv_work_t request{};
-  Work* owner;
+/// libuv owns it until its close callback.
+struct Work::Handle {
+  uv_async_t async{};
   Open open;
-  std::function<void()> work;
   std::function<void()> done;
+  std::shared_ptr<Ended> ended;
 };
 
-Work::Work(uv_loop_t* loop, Open& open, std::function<void()> work, std::function<void()> done)
-    : request_(new Request{{}, this, open, std::move(work), std::move(done)}) {
-  request_->request.data = request_;
-  const int status = uv_queue_work(
-      loop, &request_->request,
-      [](uv_work_t* request) { static_cast<Request*>(request->data)->work(); },
-      [](uv_work_t* request, int) {
-        const std::unique_ptr<Request> mine(static_cast<Request*>(request->data));
-        if (mine->owner != nullptr) {
-          mine->owner->request_ = nullptr;
-          mine->done();  // may destroy the owner
-        }
-        mine->open.remove();
-      });
+/// How the thread reports that the work is done; it may outlive everything else.
+struct Work::Ended {
+  std::mutex guard;
+  uv_async_t* wakes = nullptr;  ///< null once nobody wants to know
+};
+
+Work::Work(uv_loop_t* loop, Open& open, std::function<void(std::stop_token)> work,
+           std::function<void()> done)
+    : handle_(new Handle{{}, open, std::move(done), std::make_shared<Ended>()}),
+      ended_(handle_->ended) {
+  handle_->async.data = handle_;
+  const int status = uv_async_init(loop, &handle_->async, [](uv_async_t* async) {
+    auto* mine = static_cast<Handle*>(async->data);
+    { const std::lock_guard<std::mutex> after_the_work(mine->ended->guard); }
+    const auto then = mine->done;  // it may destroy the owner
+    then();
+  });
   if (status < 0) {
-    delete std::exchange(request_, nullptr);
-    check(status, "cannot use libuv's pool of threads");
+    delete handle_;
+    check(status, "cannot await a thread");
   }
+  uv_unref(reinterpret_cast<uv_handle_t*>(&handle_->async));
   open.add();
+  ended_->wakes = &handle_->async;
+  try {
+    const SignalsBlocked blocked;
+    std::thread([ended = ended_, token = stop_.get_token(), work = std::move(work)]() mutable {
+      work(std::move(token));
+      work = nullptr;
+      const std::lock_guard<std::mutex> lock(ended->guard);
+      if (ended->wakes != nullptr) uv_async_send(ended->wakes);
+    }).detach();
+  } catch (...) {
+    close();
+    throw;
+  }
 }
 
 Work::~Work() {
-  if (request_ == nullptr) return;
-  request_->owner = nullptr;
-  uv_cancel(reinterpret_cast<uv_req_t*>(&request_->request));  // unless it has begun
+  stop();
+  close();
+}
+
+void Work::stop() {
+  stop_.request_stop();
+}
+
+void Work::close() {
+  {
+    const std::lock_guard<std::mutex> lock(ended_->guard);
+    ended_->wakes = nullptr;
+  }
+  uv_close(reinterpret_cast<uv_handle_t*>(&handle_->async), [](uv_handle_t* closed) {
+    auto* mine = static_cast<Handle*>(closed->data);
+    Open open = mine->open;
+    delete mine;
+    open.remove();
+  });
 }
 
 }  // namespace quorumlock::uv

@@ -34,6 +34,7 @@ class QuorumlockConan(ConanFile):
             copy(self, pattern, src=top, dst=self.export_sources_folder)
 
     def requirements(self):
+        self.requires("c-ares/[>=1.18 <2]")
         self.requires("hiredis/1.2.0")
         self.requires("libuv/[>=1.40 <2]")
         self.requires("nlohmann_json/[>=3.10 <4]")
@@ -87,7 +88,7 @@ class QuorumlockConan(ConanFile):
         core.libs = ["quorumlock"]
         core.set_property("cmake_target_name", "quorumlock::quorumlock")
         core.set_property("pkg_config_name", "quorumlock")
-        core.requires = ["hiredis::hiredis", "libuv::libuv", "nlohmann_json::nlohmann_json"]
+        core.requires = ["c-ares::c-ares", "hiredis::hiredis", "libuv::libuv", "nlohmann_json::nlohmann_json"]
         if self.options.tls:
             core.requires.append("openssl::ssl")
         if not self.options.shared:

@@ -1,7 +1,10 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <mutex>
+#include <semaphore>
+#include <stop_token>
 
 #include "integration/fixture.hpp"
 
@@ -204,6 +207,28 @@ TEST_F(CredentialsOfNodes, WithoutATokenTheVoteIsUnauthorized) {
     return Credentials{"locker", "s3cret-1", 0s};
   };
   expect_unauthorized(without, "has credentials that have ended already");
+}
+
+TEST_F(CredentialsOfNodes, ACallbackThatNeverReturnsDelaysNoEnd) {
+  // The error says what was waited for. The end asks the callbacks to stop, and leaves them alone.
+  const auto asked_to_stop = std::make_shared<std::atomic<int>>(0);
+  Options hanging = options();
+  hanging.connect_timeout = 200ms;
+  hanging.credentials = [asked_to_stop](std::string_view,
+                                        std::stop_token stop) -> Result<Credentials> {
+    std::binary_semaphore never(0);
+    const std::stop_callback count(std::move(stop), [&] { ++*asked_to_stop; });
+    never.acquire();
+    return Credentials{};
+  };
+  Coordinator coordinator = connect(hanging);
+  const Result<Lease> refused = coordinator.acquire("thing");
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_NE(std::string(refused.error().what()).find("from the callback for credentials"),
+            std::string::npos)
+      << refused.error().what();
+  coordinator.close();
+  EXPECT_EQ(*asked_to_stop, 3);
 }
 
 TEST_F(CredentialsOfNodes, AreNotAskedForIfTheNodeHasSomeOfItsOwn) {

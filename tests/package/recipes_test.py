@@ -117,7 +117,7 @@ class Conan(unittest.TestCase):
     def test_it_requires_what_the_library_is_linked_with(self):
         self.recipe.requirements()
         names = {call.args[0].split("/")[0] for call in self.recipe.requires.call_args_list}
-        self.assertEqual(names, {"hiredis", "libuv", "nlohmann_json", "openssl", "luajit"})
+        self.assertEqual(names, {"c-ares", "hiredis", "libuv", "nlohmann_json", "openssl", "luajit"})
 
     def test_it_passes_options_that_exist(self):
         self.assertLessEqual(self.options().keys(), OPTIONS)

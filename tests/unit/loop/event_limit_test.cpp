@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 using detail::EventLimit;
 
 constexpr int most_events = EventLimit::most;
+constexpr core::Duration window_of_a_node = EventLimit::window_of(0);
 
 class EventLimits : public ::testing::Test {
  protected:
@@ -35,9 +36,9 @@ TEST_F(EventLimits, TheLastOfThoseBeyondTheBoundFollowsWithTheirNumber) {
   for (int i = 0; i < 1000; ++i) {
     EXPECT_FALSE(admits(3, EventKind::node_down, std::to_string(i)));
   }
-  EXPECT_EQ(limit.deadline(), now + EventLimit::window);
-  EXPECT_FALSE(limit.next(now + EventLimit::window - 1ns));
-  now += EventLimit::window;
+  EXPECT_EQ(limit.deadline(), now + window_of_a_node);
+  EXPECT_FALSE(limit.next(now + window_of_a_node - 1ns));
+  now += window_of_a_node;
   const std::optional<Event> last = limit.next(now);
   ASSERT_TRUE(last);
   EXPECT_EQ(last->reason, "999");
@@ -54,10 +55,22 @@ TEST_F(EventLimits, EachNodeAndKindHasABoundOfItsOwn) {
   EXPECT_TRUE(admits(EventLimit::no_node, EventKind::lease_lost));
 }
 
+TEST_F(EventLimits, ANodeThatFlapsForAnHourFillsNoLog) {
+  // It goes down and comes back once a second.
+  int said = 0;
+  for (int second = 0; second < 3600; ++second, now += 1s) {
+    said += admits(0, EventKind::node_down) ? 1 : 0;
+    said += admits(0, EventKind::node_up) ? 1 : 0;
+    while (limit.next(now)) ++said;
+  }
+  EXPECT_LE(said, 2 * 60 * most_events);
+  EXPECT_GT(said, 60);
+}
+
 TEST_F(EventLimits, AWindowThatIsOverCountsNothing) {
   for (int window = 0; window < 3; ++window) {
     fill(0, EventKind::node_up);
-    now += EventLimit::window;
+    now += window_of_a_node;
   }
   EXPECT_EQ(limit.deadline(), core::never);
 }
@@ -66,7 +79,7 @@ TEST_F(EventLimits, AKeptEventBeginsTheNextWindow) {
   // The event that was kept counts as one of those that may be passed on in that window.
   fill(0, EventKind::node_up);
   EXPECT_FALSE(admits(0, EventKind::node_up));
-  now += EventLimit::window;
+  now += window_of_a_node;
   ASSERT_TRUE(limit.next(now));
   for (int i = 1; i < most_events; ++i) EXPECT_TRUE(admits(0, EventKind::node_up));
   EXPECT_FALSE(admits(0, EventKind::node_up));
@@ -77,7 +90,7 @@ TEST_F(EventLimits, NothingOvertakesAKeptEvent) {
   // which is counted.
   fill(0, EventKind::node_up);
   EXPECT_FALSE(admits(0, EventKind::node_up, "first"));
-  now += 2 * EventLimit::window;
+  now += 2 * window_of_a_node;
   EXPECT_FALSE(admits(0, EventKind::node_up, "second"));
   const std::optional<Event> event = limit.next(now);
   ASSERT_TRUE(event);
@@ -93,7 +106,7 @@ TEST_F(EventLimits, OneOfALockNeedNotBeMadeIfOneOfItsKindIsKept) {
   EXPECT_FALSE(admits(EventLimit::no_node, EventKind::lease_acquired, "kept"));
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limit.leaves_out(EventKind::lease_acquired));
   EXPECT_FALSE(limit.leaves_out(EventKind::lease_released));
-  now += EventLimit::window;
+  now += EventLimit::window_of(EventLimit::no_node);
   const std::optional<Event> kept = limit.next(now);
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->reason, "kept");

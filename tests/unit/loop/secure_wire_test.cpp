@@ -16,6 +16,7 @@ class NotedWire final : public redis::Wire {
  public:
   explicit NotedWire(const TlsOptions& tls) { endpoint_.tls = tls; }
   [[nodiscard]] const redis::Endpoint& endpoint() const override { return endpoint_; }
+  void on_awaiting(std::string_view) override {}
   void on_open() override { told.emplace_back("open"); }
   void on_closed(core::Time, std::string_view why) override {
     told.push_back("closed: " + std::string(why));

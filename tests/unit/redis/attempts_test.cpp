@@ -54,15 +54,30 @@ TEST_F(AttemptsTest, ThePauseDoublesUpToALimitAndIsRandomInItsUpperHalf) {
   EXPECT_TRUE(attempts.is_repeated());
 }
 
-TEST_F(AttemptsTest, AConnectionBeginsThePausesAgain) {
+TEST_F(AttemptsTest, AConnectionThatLastsBeginsThePausesAgain) {
   for (int i = 0; i < 10; ++i) pause();
   attempts.begin(now);
-  attempts.succeed();
+  attempts.succeed(now);
   EXPECT_EQ(attempts.deadline(), core::never);
+  now += redis::longest_back_off;
+  attempts.end(now);
+  EXPECT_LT(attempts.deadline() - now, redis::first_back_off);
+  attempts.forgive();
   EXPECT_FALSE(attempts.is_repeated());
   EXPECT_LT(pause(), redis::first_back_off);
-  attempts.forgive();
-  EXPECT_LT(pause(), redis::first_back_off);
+}
+
+TEST_F(AttemptsTest, AConnectionThatEndsAtOnceIsAFailedAttempt) {
+  // The server accepts, answers everything, and hangs up: the pauses grow as if it were down.
+  int connections = 0;
+  for (const core::Time end = now + 1min; now < end; now = attempts.deadline(), ++connections) {
+    attempts.begin(now);
+    attempts.succeed(now);
+    now += 30ms;
+    attempts.end(now);
+  }
+  EXPECT_LT(connections, 100);
+  EXPECT_GT(connections, 60);
 }
 
 TEST_F(AttemptsTest, TheFirstAttemptIsOverWhenItFailsOrSucceeds) {
@@ -73,7 +88,7 @@ TEST_F(AttemptsTest, TheFirstAttemptIsOverWhenItFailsOrSucceeds) {
   redis::Attempts others{2s, random};
   others.begin(now);
   EXPECT_EQ(others.connections(), 0U);
-  others.succeed();
+  others.succeed(now);
   EXPECT_FALSE(others.is_first());
   EXPECT_EQ(others.connections(), 1U);
 }
@@ -84,7 +99,7 @@ TEST_F(AttemptsTest, TheSameFailureIsNewsOnceAMinute) {
   EXPECT_TRUE(attempts.fail(now + 1min, "refused"));
   EXPECT_TRUE(attempts.fail(now + 1min, "no route"));
   EXPECT_EQ(attempts.failures(), 4);
-  attempts.succeed();
+  attempts.succeed(now);
   EXPECT_EQ(attempts.failures(), 0);
   EXPECT_TRUE(attempts.fail(now + 1min, "no route")) << "the first failure since a connection";
 }

@@ -70,6 +70,7 @@ TEST(Endpoint, HasANameWithoutUserAndPassword) {
             "redis://lock2.example:6380/3");
   EXPECT_EQ(parsed("redis://h").name(), "redis://h:6379");
   EXPECT_EQ(parsed("redis://[::1]:7101").name(), "redis://[::1]:7101");
+  EXPECT_EQ(parsed("redis://[fe80::1%eth0.7]:7101").name(), "redis://[fe80::1%eth0.7]:7101");
   EXPECT_EQ(parsed("unix:///run/a.sock").name(), "unix:///run/a.sock");
   EXPECT_EQ(parsed("unix:///run/a.sock?db=2").name(), "unix:///run/a.sock?db=2");
 }
@@ -78,7 +79,8 @@ TEST(Endpoint, HasOneNameForAllItsSpellings) {
   // A node that is listed twice is detected even if its two spellings differ.
   EXPECT_EQ(parsed("redis://LocalHost:06379/0").name(), parsed("redis://localhost").name());
   EXPECT_EQ(parsed("redis://[0:0:0:0:0:0:0:1]").name(), parsed("redis://[::1]/").name());
-  EXPECT_EQ(parsed("redis://[FE80::A]").name(), parsed("redis://[fe80::a]").name());
+  EXPECT_EQ(parsed("redis://[2001:DB8::A]").name(), parsed("redis://[2001:db8::a]").name());
+  EXPECT_EQ(parsed("redis://[FE80::A%25eth0]").name(), parsed("redis://[fe80::a%eth0]").name());
   EXPECT_EQ(parsed("unix:////run//a.sock?db=0").name(), parsed("unix:///run/a.sock").name());
   EXPECT_EQ(parsed("redis://a:b@h").name(), parsed("redis://c:d@h").name());
 }
@@ -199,7 +201,9 @@ TEST(Endpoint, RefusesAMissingOrImpossibleHost) {
   expect_refused("redis://fe80::1", "redis://fe80***", "stands in brackets");
   expect_refused("redis://[::1", "redis://***", "bad IPv6 address");
   expect_refused("redis://[1.2.3.4]", "redis://[1.2.3.4]", "bad IPv6 address");
-  expect_refused("redis://[fe80::1%eth0]:6379", "redis://***", "an IPv6 address with a zone");
+  expect_refused("redis://[fe80::1]", "redis://[fe80::1]", "redis://[fe80::1%eth0]:6379");
+  expect_refused("redis://[fe80::1%]", "redis://[fe80::1%]", "bad IPv6 address");
+  expect_refused("redis://[::1%lo]", "redis://[::1%lo]", "bad IPv6 address");
   expect_refused("redis://[::1]x", "redis://[::1]***", "cannot be read");
   expect_refused("redis://h x", "redis://h***", "cannot be read");
   expect_refused("redis://h?db=1", "redis://h***", "cannot be read");

@@ -247,9 +247,40 @@ TEST(Link, GarbageEndsTheConnection) {
   EXPECT_EQ(driver.said(), (Strings{"1 granted", "disconnect", "down: failed", "2 disconnected"}));
 }
 
+TEST(Link, TheLastErrorOfAGreetingThatDoesNotFinishIsWhyTheNodeIsDown) {
+  // A server that turns a connection away gives its reason before it hangs up.
+  LinkDriver driver;
+  driver.start();
+  driver.open();
+  driver.feed("-DENIED Redis is running in protected mode\r\n");
+  driver.close("Connection reset by peer");
+  EXPECT_EQ(driver.link.trouble(driver.now),
+            "answered DENIED Redis is running in protected mode (then: Connection reset by peer)");
+  // The next attempt has its own reason.
+  driver.pass(1s);
+  driver.close("Connection refused");
+  EXPECT_EQ(driver.link.trouble(driver.now), "Connection refused");
+  // A proxy says why, and keeps the connection open.
+  driver.pass(1s);
+  driver.open();
+  driver.feed("-ERR no such backend\r\n");
+  driver.pass(2s);
+  EXPECT_EQ(driver.link.trouble(driver.now),
+            "no answer within connect_timeout; it answered ERR no such backend");
+}
+
+TEST(Link, AnAttemptThatTakesTooLongSaysWhomItWaitedFor) {
+  LinkDriver driver;
+  driver.start();
+  driver.link.on_awaiting("10.0.0.1 or 10.0.0.2");
+  driver.pass(2s);
+  EXPECT_EQ(driver.link.trouble(driver.now),
+            "no answer within connect_timeout from 10.0.0.1 or 10.0.0.2");
+}
+
 TEST(Link, PausesLongerAfterEachTryUpToASecond) {
   // The pauses grow from 10..20 ms to 500..1000 ms, differ between clients, and begin anew after
-  // the link was up.
+  // the link was up for a while.
   std::set<core::Duration> firsts;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     LinkDriver driver({.host = "n1"}, seed);
@@ -271,6 +302,7 @@ TEST(Link, PausesLongerAfterEachTryUpToASecond) {
       driver.open();
       driver.greet();
       ASSERT_EQ(driver.said(), Strings{"up"});
+      driver.pass(1s);
     }
   }
   EXPECT_GT(firsts.size(), 25U);

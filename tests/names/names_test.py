@@ -1,0 +1,276 @@
+"""Nodes that are named, with a resolver and name servers that this test plays: they are silent, or drop a question, or
+change their mind. It runs in a network and a mount namespace of its own, with its own resolv.conf and hosts file.
+
+    names_test.py QUORUMLOCK NAMES_CLIENT
+"""
+
+import fcntl
+import os
+import pathlib
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from support.local import PATIENCE, until  # noqa: E402
+
+PROGRAM = CLIENT = None
+NODE_TIMEOUT = 0.5
+# What a busy machine may add to a bound; the faults that are looked for take far longer.
+SLACK = 2
+
+
+def enter_namespaces():
+    """Begins again in namespaces where this process is root."""
+    if os.environ.get("NAMES_TEST_INSIDE"):
+        return
+    os.environ["NAMES_TEST_INSIDE"] = "1"
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    os.execvp("unshare", ["unshare", *user, "--mount", "--net", sys.executable, *sys.argv])
+
+
+def set_up_loopback():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        up = struct.pack("16sH14x", b"lo", 0x41)  # IFF_UP | IFF_RUNNING
+        fcntl.ioctl(any_socket, 0x8914, up)       # SIOCSIFFLAGS
+
+
+class NameServer:
+    """Answers for its names. It drops questions of some kinds, and those for names that begin with a silent label."""
+
+    def __init__(self):
+        self.names, self.silent, self.dropped, self.asked = {}, set(), set(), []
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 53))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            question, sender = self.socket.recvfrom(4096)
+            labels, at = [], 12
+            while question[at]:
+                labels.append(question[at + 1:at + 1 + question[at]].decode().lower())
+                at += 1 + question[at]
+            kind = struct.unpack("!H", question[at + 1:at + 3])[0]
+            name = ".".join(labels)
+            self.asked.append((name, kind))
+            if kind in self.dropped or labels[0] in self.silent:
+                continue
+            found = self.names.get(name, []) if kind == 1 else []
+            flags = 0x8180 if name in self.names else 0x8183  # an answer; there is no such name
+            answer = question[:2] + struct.pack("!HHHHH", flags, 1, len(found), 0, 0) + question[12:at + 5]
+            for address in found:
+                answer += struct.pack("!HHHIH", 0xC00C, 1, 1, 0, 4) + socket.inet_aton(address)
+            self.socket.sendto(answer, sender)
+
+
+class Client:
+    """names_client, which answers line by line."""
+
+    def __init__(self, urls, *words):
+        self.process = subprocess.Popen([CLIENT, ",".join(urls), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+
+    def ask(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def end(self):
+        self.process.stdin.close()
+        code = self.process.wait(PATIENCE)
+        self.process.stdout.close()
+        return code
+
+    def kill(self):
+        self.process.kill()
+        self.end()
+
+
+class Names(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.server = NameServer()
+        folder = pathlib.Path(cls.folder.name)
+        cls.hosts = folder / "hosts"
+        for name, text in (("hosts", ""), ("nsswitch.conf", "hosts: files dns\n"),
+                           ("resolv.conf", "nameserver 127.0.0.1\nsearch locks.test\n")):
+            (folder / name).write_text(text)
+            subprocess.run(["mount", "--bind", folder / name, f"/etc/{name}"], check=True)
+        cls.port = random.randrange(20000, 30000)
+        # Each server is on an address of its own, so that a name may have a second one with that port.
+        cls.servers = [subprocess.Popen(
+            ["redis-server", "--port", str(cls.port), "--bind", f"127.0.0.1{i}", "--save", "", "--protected-mode", "no",
+             "--dir", folder], stdout=subprocess.DEVNULL) for i in range(5)]
+        cls.addresses = [f"127.0.0.1{i}" for i in range(5)]
+        cls.by_name = [f"redis://n{i}:{cls.port}" for i in range(5)]
+        for address in cls.addresses:
+            until(f"a server at {address}", lambda to=address: cls.is_up(to))
+        cls.server.names = {f"n{i}.locks.test": [address] for i, address in enumerate(cls.addresses)}
+        # The names are the nodes', so that clients that know them by name agree on the list.
+        cls.call("enroll", "--new")
+
+    @classmethod
+    def tearDownClass(cls):
+        for server in cls.servers:
+            server.kill()
+            server.wait()
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.server.names = {f"n{i}.locks.test": [address] for i, address in enumerate(self.addresses)}
+        self.server.dropped, self.server.silent = set(), set()
+        self.hosts.write_text("")
+
+    @classmethod
+    def is_up(cls, address):
+        with socket.socket() as probe:
+            return probe.connect_ex((address, cls.port)) == 0
+
+    @classmethod
+    def call(cls, *words, urls=None, code=0):
+        """Runs the program; returns what it printed, and how long it took."""
+        began = time.monotonic()
+        done = subprocess.run([PROGRAM, "--nodes", ",".join(urls or cls.by_name), *words], text=True,
+                              capture_output=True, timeout=PATIENCE, check=False)
+        took = time.monotonic() - began
+        if done.returncode != code:
+            raise AssertionError(f"{words} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout + done.stderr, took
+
+    def silence(self, *numbers):
+        self.server.silent = {f"n{number}" for number in numbers}
+
+    def drop_clients(self):
+        for address in self.addresses:
+            subprocess.run(["redis-cli", "-h", address, "-p", str(self.port), "CLIENT", "KILL", "TYPE", "normal"],
+                           check=True, stdout=subprocess.DEVNULL)
+
+    def test_a_command_ends_while_names_are_silent(self):
+        self.silence(3, 4)
+        for command in (["acquire", "--ttl", "1s", "quick"], ["run", "quick-run", "--", "true"]):
+            _, took = self.call(*command)
+            self.assertLess(took, SLACK)
+
+    def test_nodes_come_back_while_the_resolver_is_silent(self):
+        client = Client(self.by_name)
+        self.assertEqual(client.ask("keep"), "held")
+        self.silence(*range(5))
+        for _ in range(2):
+            self.drop_clients()
+            self.assertEqual(client.ask("lock"), "held")
+        self.assertEqual(client.ask("valid"), "1")
+        self.assertLess(float(client.ask("close")) / 1000, NODE_TIMEOUT + 0.5 + SLACK)
+        self.assertEqual(client.end(), 0)
+
+    def test_a_silent_resolver_is_asked_by_one_lookup_at_a_time(self):
+        self.silence(0, 1, 2)
+        client = Client(self.by_name)
+        self.server.asked = []
+        began = time.monotonic()
+        client.ask("lock")  # in vain, for ten seconds
+        took = time.monotonic() - began
+        # A lookup asks twice in 3 s for each family.
+        self.assertLessEqual(self.server.asked.count(("n0.locks.test", 1)), 2 * (took / 3 + 1))
+        self.assertGreater(self.server.asked.count(("n0.locks.test", 1)), 0)
+        client.kill()
+
+    def test_the_end_waits_neither_for_names_nor_for_callbacks_nor_for_nodes(self):
+        self.silence(3)
+        urls = [f"redis://127.0.0.1{i}:{self.port}" for i in range(3)] + self.by_name[3:]
+        client = Client(urls, "blocking")
+        # The list is spelt differently, so no lock is had: what counts is that all of it is under way.
+        client.ask("lock")
+        self.servers[0].send_signal(signal.SIGSTOP)
+        self.servers[1].send_signal(signal.SIGSTOP)
+        try:
+            self.assertLess(float(client.ask("close")) / 1000, NODE_TIMEOUT + 0.5 + SLACK)
+            began = time.monotonic()
+            self.assertEqual(client.end(), 0)
+            self.assertLess(time.monotonic() - began, SLACK)
+        finally:
+            self.servers[0].send_signal(signal.SIGCONT)
+            self.servers[1].send_signal(signal.SIGCONT)
+
+    def test_leader_ends_after_a_signal(self):
+        self.silence(3, 4)
+        with subprocess.Popen([PROGRAM, "--nodes", ",".join(self.by_name), "leader", "led", "--", "sh", "-c",
+                               "echo leads; exec sleep 1000"], stdout=subprocess.PIPE, text=True) as leader:
+            self.assertEqual(leader.stdout.readline(), "leads\n")
+            began = time.monotonic()
+            leader.terminate()
+            leader.wait(PATIENCE)
+            self.assertLess(time.monotonic() - began, NODE_TIMEOUT + 0.5 + SLACK)
+
+    def test_a_server_that_drops_one_family_delays_nothing(self):
+        self.server.dropped = {28}
+        _, took = self.call("acquire", "--ttl", "1s", "family")
+        self.assertLess(took, SLACK)
+
+    def test_an_address_behind_one_that_drops_packets_is_reached(self):
+        # A listener whose queue is full takes no more connections: it drops the packets.
+        fillers = []
+        with socket.create_server(("127.0.0.99", self.port), backlog=0) as full:
+            for _ in range(8):
+                filler = socket.socket()
+                filler.setblocking(False)
+                filler.connect_ex(full.getsockname())
+                fillers.append(filler)
+            self.hosts.write_text("".join(f"127.0.0.99 n{i}\n{a} n{i}\n" for i, a in enumerate(self.addresses)))
+            self.call("acquire", "--ttl", "1s", "behind")
+            # If nobody is behind it, the error names the address.
+            self.hosts.write_text("".join(f"127.0.0.99 n{i}\n" for i in range(5)))
+            said, _ = self.call("acquire", "nobody", code=69)
+            self.assertIn("no answer within connect_timeout from 127.0.0.99", said)
+        for filler in fillers:
+            filler.close()
+
+    def test_a_name_that_moves_is_followed(self):
+        # n0's old server is still there, but the name leads to another one now, which is not enrolled.
+        client = Client(self.by_name)
+        self.assertEqual(client.ask("lock"), "held")
+        elsewhere = subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.50", "--save", ""],
+                                     stdout=subprocess.DEVNULL)
+        try:
+            until("the other server", lambda: self.is_up("127.0.0.50"))
+            self.server.names["n0.locks.test"] = ["127.0.0.50"]
+            self.drop_clients()
+
+            def clients_of_the_other():
+                return subprocess.run(["redis-cli", "-h", "127.0.0.50", "-p", str(self.port), "INFO", "commandstats"],
+                                      text=True, capture_output=True).stdout.count("cmdstat_script|load")
+            until("the client asks the other server", clients_of_the_other)
+        finally:
+            elsewhere.kill()
+            elsewhere.wait()
+        self.assertEqual(client.end(), 0)
+
+    def test_localhost_needs_no_hosts_file(self):
+        urls = [f"redis://localhost:{self.port}"]
+        with subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""],
+                              stdout=subprocess.DEVNULL) as server:
+            until("a server", lambda: self.is_up("127.0.0.1"))
+            self.call("enroll", "--new", urls=urls)
+            self.call("acquire", "here", urls=urls)
+            self.assertNotIn("localhost", [name for name, _ in self.server.asked])
+            server.kill()
+
+    def test_an_attached_coordinator_starts_no_thread(self):
+        client = Client(self.by_name)
+        self.assertEqual(client.ask("attach"), "held by 1")
+        self.assertEqual(client.end(), 0)
+
+
+if __name__ == "__main__":
+    enter_namespaces()
+    set_up_loopback()
+    CLIENT, PROGRAM = sys.argv.pop(), sys.argv.pop()
+    unittest.main(verbosity=2)
