@@ -244,11 +244,6 @@ std::optional<Error> take_credentials(std::string_view url, std::string_view& re
 /// Takes host[:port] from the front.
 std::optional<Error> take_address(std::string_view url, std::string_view& rest, Address& into) {
   const std::string_view host = take_host(rest);
-  if (host.empty() && rest.starts_with('[') && rest.find('%') < rest.find(']')) {
-    return refusal(url,
-                   "has an IPv6 address with a zone, which is not supported: name the node by a "
-                   "host name, or by an address without a zone");
-  }
   if (host.empty() && rest.starts_with('[')) {
     return refusal(url, "has a bad IPv6 address: write it as in redis://[::1]:6379");
   }
