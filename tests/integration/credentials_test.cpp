@@ -123,6 +123,7 @@ TEST_F(CredentialsOfNodes, AWrongNewPasswordIsRefusedOnceAndLosesNothing) {
   Coordinator coordinator = connect(from_file());
   Result<Lease> held = coordinator.acquire("held", {.wait = 20s});
   ASSERT_TRUE(ok(held));
+  ASSERT_TRUE(logged_in(1)) << "a connection that is not there yet is refused in other words";
   write("s3cret-wrong");
   // Meanwhile there is always a command around the login, and each lock has its own answers. (Redis
   // 8 drops the refusal of a login that it reads together with another command.)
