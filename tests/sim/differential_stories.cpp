@@ -110,7 +110,8 @@ std::vector<std::string_view> stories() {
       "SET $enrolment E ; HSET quorumlock:queue:x a b ; $get me 9000 0 0 9000 1 $w.1 1 600000 w 0 "
       "0 "
       "E 0 => error ; EXISTS x => 0 ; HSET quorumlock:queue:x a b => 0",
-      "SET $enrolment E ; HSET quorumlock:fence:x a b ; CALL acquire / 9000 $us 9000 0 x me 0 E 0 ; "
+      "SET $enrolment E ; HSET quorumlock:fence:x a b ; CALL acquire / 9000 $us 9000 0 x me 0 E 0 "
+      "; "
       "EXISTS x => 0 ; HGET quorumlock:fence:x a => b",
 
       // Nobody who reads has the token to delete the lock, and a reader's token extends nothing.
