@@ -148,6 +148,11 @@ std::vector<std::string_view> stories() {
       "ZADD quorumlock:queue:x 1 $w.2 ; $in_line $w.2 ; HSET quorumlock:granted:x $w.2 gone ; "
       "CALL queue x x / 600000 $w.3 2 $w.2 1 ; ZSCORE quorumlock:queue:x $w.2 => 1",
 
+      // The holder of several locks is the first that one client has, also behind one that is read.
+      "SET $enrolment E ; SET x quorumlock:readers PX 9000 ; ZADD quorumlock:readers:x $far a ; "
+      "SET y $digits PX 9000 ; $get_all me 9000 0 0 9000 1 '' 1 600000 w 0 0 E 0 => "
+      "{0 0 now 9000 0 $digits}",
+
       // Readers of several locks yield to a writer that came after them. A lock that
       // was lost is set again. A writer becomes a reader.
       "SET $enrolment E ; $get_all a 30000 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => 1 ; "
