@@ -78,7 +78,7 @@ class Floor final : public Contender {
       const std::string key = resource(i);
       const std::string token = TokenSequence::first();
       slot.set = request_of({"SET", key, token, "NX", "PX", "10000"});
-      slot.release = request_of({"EVALSHA", redis::release_script.sha1, "1", key, token});
+      slot.release = request_of({"EVALSHA", redis::release_script.sha1, "0", key, token});
       slot.token_in_set = slot.set.find(token);
       slot.token_in_release = slot.release.rfind(token);
       slots_.push_back(std::move(slot));
