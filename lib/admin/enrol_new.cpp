@@ -10,6 +10,8 @@ namespace quorumlock::detail {
 
 using redis::Reply;
 
+constexpr int most_looks = 3;  // after an enrolment; the second finds it
+
 void EnrolNew::dismiss() {
   auto then = std::move(handler);
   delete this;
@@ -68,7 +70,15 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
       // Our link must know of the enrolment before we report it: its look is answered before PING.
       driver.look_again();
       return driver.inquiries().ask(*this, answer.node, settled, {"PING"});
-    case settled: return looked(driver, answer.node, node.objection);
+    case settled: {
+      // A look that was under way already may have been answered before the enrolment.
+      const bool is_known =
+          driver.link(answer.node).enrolment().standing() == redis::Enrolment::Standing::enrolled;
+      if (is_known || ++node.looks == most_looks)
+        return looked(driver, answer.node, node.objection);
+      driver.look_again();
+      return driver.inquiries().ask(*this, answer.node, settled, {"PING"});
+    }
   }
 }
 
