@@ -90,21 +90,29 @@ bool LastOperator::is_stranded(const MembersChange& change) {
   return can < redis::quorum(as.from) || !any;  // nobody could vouch for the others
 }
 
-/// Whether a list is announced to change, and fewer than a quorum of its nodes remember it. An
-/// operator can vouch for the other nodes only with a configuration of that list, which the last
-/// operator does not have. A node that has missed two changes, or was removed and has not heard
-/// that it was taken back, can only come back without its record, if enough others vouch for it.
+/// Whether a list is announced to change, and fewer than a quorum of its nodes remember it, or
+/// fewer of those that stay than a commit asks for. An operator can vouch for the other nodes only
+/// with a configuration of that list, which the last operator does not have. A node that has missed
+/// two changes, or was removed and has not heard that it was taken back, can only come back without
+/// its record, if enough others vouch for it.
 bool LastOperator::is_forgotten(const MembersChange& change) {
   if (!change.furthest() || change.furthest()->phase != MembersPhase::announced) return false;
   const redis::Membership& as = *change.furthest();
-  const auto remember = std::ranges::count_if(change.nodes(), [&](const auto& node) {
-    if (!node.membership || node.membership->founding != as.founding) return false;
+  int remember = 0, stay = 0, both = 0;
+  for (const MembersChange::Node& node : change.nodes()) {
+    const bool stays = redis::is_member(as.to, node.called());
+    if (!redis::is_member(as.from, node.called())) continue;
+    both += stays ? 1 : 0;
+    if (!node.membership || node.membership->founding != as.founding) continue;
     const redis::Membership& its = *node.membership;
     const NodeNames& was = its.phase == MembersPhase::announced ? its.from : its.to;
     const bool one_behind = its.epoch + 1 == as.epoch && redis::is_member(was, its.name);
-    return (its.epoch == as.epoch || one_behind) && redis::is_member(as.from, node.called());
-  });
-  return remember < redis::quorum(as.from);
+    if (its.epoch != as.epoch && !one_behind) continue;
+    ++remember;
+    stay += stays ? 1 : 0;
+  }
+  return remember < redis::quorum(as.from) ||
+         stay < std::min(std::max(redis::quorum(as.from), redis::quorum(as.to)), both);
 }
 
 /// Makes the next step of the change to this list, on all nodes. Returns whether the list is
