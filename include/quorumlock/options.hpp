@@ -121,8 +121,9 @@ class QUORUMLOCK_EXPORT Options {
   std::chrono::nanoseconds ttl = std::chrono::seconds(10);
   /// The greatest ttl that any client of this cluster may ask for. All clients need the same value.
   std::chrono::nanoseconds max_ttl = std::chrono::seconds(30);
-  /// How long to wait for a lock that is taken; zero is one attempt, `forever` has no limit. A wait
-  /// shorter than node_timeout is one attempt at least: its end does not cut the first one short.
+  /// How long to wait for a lock that is taken; zero is one attempt, `forever` has no limit. The
+  /// call has ended when its wait is over, whatever the nodes do; an attempt that is undecided then
+  /// is given up and cleaned up.
   std::chrono::nanoseconds wait = std::chrono::nanoseconds::zero();
   /// Unset: fifo, or unordered if fencing is off.
   std::optional<WaitOrder> order;

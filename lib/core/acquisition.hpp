@@ -23,7 +23,7 @@ enum class Cause : std::uint8_t { look, message, hand_over };
 struct InLine {
   bool settled = false;  ///< its ticket is final
   bool polls = false;    ///< asks for its place as often as `retry` says: see Lines::look_sooner()
-  bool refresh_owed = false;  ///< its entry is refreshed only after the try under way
+  bool refresh_owed = false;  ///< its entry is sent only after the try under way
   int tries = 0;              ///< attempts lost since it entered the line
   std::uint64_t place = 0;    ///< its number in the line; zero: not in the line
   std::uint64_t ticket = 0;
@@ -57,11 +57,9 @@ struct Acquisition {
   Time began{};
   Time wait_until{};
   bool waits = false;
-  bool is_brief = false;  ///< its wait may be shorter than a round trip
-  bool is_over = false;   ///< its wait ended within its first attempt, which is the only one
-  bool pausing = false;   ///< between attempts
+  bool pausing = false;  ///< between attempts
   int attempts = 0;
-  Cause cause = Cause::look;  ///< cause of the last attempt
+  Cause cause = Cause::look;  ///< cause of the last attempt, or of the queued one
   ClaimId claim;              ///< the attempt under way, unless pausing
   Tally last;                 ///< votes of the last attempt that was settled
   Errc last_why = Errc::no_quorum;

@@ -9,52 +9,94 @@
 #include "core/validity.hpp"
 
 namespace quorumlock::core {
+namespace {
+
+/// As many acquisitions as go out in one batch.
+constexpr int most_in_a_row = 32;
+
+}  // namespace
 
 Acquisitions::Acquisitions(Exchange& exchange, Permits& permits, Cleanup& cleanup, Leases& leases)
     : exchange_(exchange),
       permits_(permits),
       cleanup_(cleanup),
       leases_(leases),
-      lines_(exchange, waiters_, permits, cleanup),
-      admission_(exchange.config.acquisitions_out) {}
+      lines_(exchange, waiters_, permits, cleanup) {}
 
 // --- From the request to an attempt --------------------------------------------------------------
 
-/// Only first attempts are queued: an acquisition that has been sent before, or whose turn in the
-/// line has come, does not wait for new ones. A single attempt is queued for send_within.
+/// Without a wait the first attempt is queued for send_within.
 void Acquisitions::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) {
   const WaiterId id = waiters_.take();
   Acquisition& acquisition = waiters_[id];
   acquisition.begin(request, now, exchange_.nodes.all());
-  const Time send_until = later(now, exchange_.config.send_within);
-  acquisition.is_brief = request.wait_until < send_until;
   if (id_out != nullptr) *id_out = id;
   acquisition.note(now, TraceKind::begun);
   if (acquisition.waits) waiters_.timers.set(id.index, acquisition.wait_until);
-  if (!admission_.must_queue()) return begin(now, id);
-  admission_.queue(id);
-  acquisition.note(now, TraceKind::queued, admission_.before(id));
-  if (!acquisition.waits) waiters_.timers.set(id.index, send_until);
+  if (exchange_.is_at_leisure()) return begin(now, id);
+  Admission& admission = exchange_.admission;
+  admission.queue(id, Admission::For::first);
+  acquisition.note(now, TraceKind::queued, admission.before(id));
+  if (!acquisition.waits) {
+    waiters_.timers.set(id.index, later(now, exchange_.config.send_within));
+  }
 }
 
-void Acquisitions::send_queued(Time now) {
-  while (!exchange_.has_outputs() && may_send_queued()) {
-    const WaiterId id = admission_.take();
-    if (!waiters_[id].waits) waiters_.timers.clear(id.index);
+bool Acquisitions::send_queued(Time now) {
+  if (!exchange_.has_room()) return false;
+  for (int kinds = 0; kinds <= 3; ++kinds) {
+    const auto what = static_cast<Admission::For>(kind_);
+    if (in_a_row_ < most_in_a_row && send_queued(now, what)) {
+      ++in_a_row_;
+      return true;
+    }
+    kind_ = (kind_ + 1) % 3;
+    in_a_row_ = 0;
+  }
+  return false;
+}
+
+/// A waiter that was never sent stays in the queue while too many nodes are silent. Otherwise the
+/// attempts of the whole queue would be lost at once, and all of them would enter the line.
+bool Acquisitions::send_queued(Time now, Admission::For what) {
+  Admission& admission = exchange_.admission;
+  if (!admission.has(what)) return false;
+  if (what == Admission::For::entry) {
+    lines_.send_queued(now);
+    return true;
+  }
+  const bool is_first = what == Admission::For::first;
+  const Acquisition& acquisition = waiters_[admission.first(what)];
+  if (is_first && acquisition.waits && exchange_.nodes.too_silent()) return false;
+  const WaiterId id = admission.take(what);
+  if (!is_first) {
+    attempt(now, id);
+  } else {
+    if (!acquisition.waits) waiters_.timers.clear(id.index);
     begin(now, id);
   }
+  return true;
 }
 
 /// Makes the first attempt. If others wait for the lock, enters the line at once, since the attempt
-/// would be refused; a brief wait may end before the line's answer, so it asks first.
+/// would be refused.
 void Acquisitions::begin(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
   if (acquisition.permit) permits_.begin(acquisition);
-  if (!acquisition.in_line || acquisition.is_brief || !lines_.others_wait(now, acquisition)) {
-    return attempt(now, id);
-  }
+  if (!acquisition.in_line || !lines_.others_wait(now, acquisition)) return attempt(now, id);
   ++acquisition.attempts;
   lines_.enter(now, id);
+}
+
+/// Makes another attempt, or the first one of a turn in the line, as soon as there is room.
+void Acquisitions::try_again(Time now, WaiterId id) {
+  Admission& admission = exchange_.admission;
+  if (admission.is_queued(id, Admission::For::turn)) return;
+  Acquisition& acquisition = waiters_[id];
+  acquisition.cause = cause_;
+  if (exchange_.is_at_leisure()) return attempt(now, id);
+  if (admission.is_queued(id)) acquisition.in_line->refresh_owed = true;  // for its entry
+  admission.queue(id, Admission::For::turn);
 }
 
 void Acquisitions::attempt(Time now, WaiterId id) {
@@ -62,8 +104,6 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   const Config& config = exchange_.config;
   ++acquisition.attempts;
   ++exchange_.stats.attempts;
-  admission_.attempt_begins();
-  acquisition.cause = cause_;
   acquisition.pausing = false;
   std::optional<InLine>& in_line = acquisition.in_line;
   if (in_line) {
@@ -99,7 +139,7 @@ void Acquisitions::attempt(Time now, WaiterId id) {
              [&](std::string_view key) { seen = std::max(seen, fences_seen_.of(key)); });
     exchange_.count_fences(claim, seen);
   }
-  const NodeSet asked = exchange_.nodes.voters(now);
+  const NodeSet asked = exchange_.at_leisure(exchange_.nodes.voters(now));
   if (acquisition.place() != 0) in_line->entered = in_line->entered | asked;
   const bool changes = exchange_.nodes.list_changes() && !planted(Mutant::plain_set_in_a_change);
   const bool plain = !config.fencing && !in_line && acquisition.is_plain();
@@ -122,7 +162,7 @@ void Acquisitions::note_fence(Claim& claim, std::uint64_t fence) {
 
 void Acquisitions::hear_in_line(Time now, int node, const Claim& claim, const Answer& answer) {
   const WaiterId woken = lines_.hear(now, node, claim, answer);
-  if (woken != WaiterId()) attempt(now, woken);
+  if (woken != WaiterId()) try_again(now, woken);
 }
 
 /// Notes what the answer to a refused acquisition, or to its clean-up, reports of other slots.
@@ -138,7 +178,7 @@ void Acquisitions::hear_slot(Time now, int node, const Claim& claim, const Answe
   learner->permit->seen.learn(node, claim.permit.slot, answer.free_slot);
   if (place == 0 || answer.free_slot == 0) return;
   const WaiterId woken = lines_.wake(now, node, place, answer.free_slot);
-  if (woken != WaiterId()) attempt(now, woken);
+  if (woken != WaiterId()) try_again(now, woken);
 }
 
 void Acquisitions::judge(Time now, ClaimId id, Claim& claim) {
@@ -170,14 +210,12 @@ void Acquisitions::on_deadline(Time now, ClaimId id) {
 }
 
 void Acquisitions::give_up(Time now, ClaimId id) {
-  admission_.attempt_ends();
   note(now, exchange_.claims[id], TraceKind::lost);
   cleanup_.give_up(now, id);
 }
 
 void Acquisitions::win(Time now, ClaimId id) {
   Claim& claim = exchange_.claims[id];
-  admission_.attempt_ends();
   exchange_.drop_ballot(claim);
   const WaiterId waiter = claim.waiter;
   Acquisition& acquisition = waiters_[waiter];
@@ -208,12 +246,10 @@ void Acquisitions::settle(Time now, ClaimId id) {
                             reached == Verdict::won && permits_.may_try_another(now, *acquisition);
   if (another_slot) {
     claim.waiter = WaiterId();
+    acquisition->cause = Cause::look;
     return attempt(now, waiter);
   }
-  // A brief wait may end before the line answers, so the reason comes from this attempt.
-  const bool unclear = reached == Verdict::pending && acquisition->place() == 0;
-  if (acquisition->is_brief && unclear) return;
-  if (acquisition->in_line && !acquisition->is_over) {
+  if (acquisition->in_line) {
     const bool hopeless = reached == Verdict::lost && why_unreached(tally) == Errc::misconfigured;
     if (!hopeless) return lost_in_line(now, id);
     lines_.leave(now, *acquisition);
@@ -223,7 +259,6 @@ void Acquisitions::settle(Time now, ClaimId id) {
   claim.waiter = WaiterId();
   acquisition->last_why = reached == Verdict::won ? Errc::contended : why_unreached(tally);
   acquisition->last = tally;
-  if (acquisition->is_over) return refuse(waiter, acquisition->why_over(&claim), tally);
   if (!acquisition->waits || acquisition->last_why == Errc::misconfigured) {
     return refuse(waiter, acquisition->last_why, acquisition->last);
   }
@@ -252,18 +287,18 @@ void Acquisitions::lost_in_line(Time now, ClaimId claim_id) {
     acquisition.in_line->settled = true;
     return lines_.enter(now, id);
   }
-  if (lines_.lost(now, id, claim.round.tally)) attempt(now, id);
+  if (lines_.lost(now, id, claim.round.tally)) try_again(now, id);
 }
 
 void Acquisitions::on_places(Time now, int node, const Tag& tag, Vote vote,
                              std::span<const Place> places) {
-  const std::vector<WaiterId> waiters = lines_.on_places(node, tag, vote);
+  const std::vector<WaiterId> waiters = lines_.on_places(now, node, tag, vote);
   // If the numbers differ, some waiters had left when the command was sent again.
   const bool told = vote == Vote::granted && places.size() == waiters.size();
   for (std::size_t i = 0, end = 0; i < waiters.size(); i = end) {
     while (end < waiters.size() && waiters[end] == waiters[i]) ++end;
     const std::span<const Place> its = told ? places.subspan(i, end - i) : places.first(0);
-    if (lines_.hear(now, waiters[i], node, vote, its)) attempt(now, waiters[i]);
+    if (lines_.hear(now, waiters[i], node, vote, its)) try_again(now, waiters[i]);
   }
 }
 
@@ -275,7 +310,7 @@ void Acquisitions::on_wake(Time now, int node, std::uint64_t place, int slot) {
   }
   cause_ = Cause::message;
   const WaiterId woken = lines_.wake(now, node, place, slot);
-  if (woken != WaiterId()) attempt(now, woken);
+  if (woken != WaiterId()) try_again(now, woken);
   cause_ = Cause::look;
 }
 
@@ -312,24 +347,21 @@ void Acquisitions::advance(Time now) {
 
 void Acquisitions::on_due(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
-  if (admission_.is_queued(id)) {
+  const Admission& admission = exchange_.admission;
+  if (admission.is_queued(id, Admission::For::first)) {
     // Its wait ended in the queue, so that no node was ever asked.
-    return refuse(id, Errc::timed_out, acquisition.last, admission_.before(id));
+    return refuse(id, Errc::timed_out, acquisition.last, admission.before(id));
   }
   if (now >= acquisition.wait_until) {
-    if (acquisition.is_brief && acquisition.attempts == 1 && !acquisition.pausing) {
-      acquisition.is_over = true;  // as without a wait, the attempt ends by itself
-      return;
-    }
     const ClaimId attempt = acquisition.pausing ? ClaimId() : acquisition.claim;
     return cancel(now, id, acquisition.why_over(exchange_.claims.find(attempt)));
   }
   if (acquisition.in_line) {
-    if (lines_.on_due(now, id)) attempt(now, id);
+    if (lines_.on_due(now, id)) try_again(now, id);
     return;
   }
   if (acquisition.waits) waiters_.timers.set(id.index, acquisition.wait_until);
-  attempt(now, id);
+  try_again(now, id);
 }
 
 void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
@@ -349,10 +381,7 @@ void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
   refuse(id, why, first ? claim->round.tally : acquisition->last);
   if (claim == nullptr) return;
   claim->waiter = WaiterId();
-  if (claim->phase == Phase::acquiring) {
-    if (planted(Mutant::turn_kept)) admission_.attempt_begins();
-    give_up(now, claim_id);
-  }
+  if (claim->phase == Phase::acquiring) give_up(now, claim_id);
   cleanup_.forget_if_done(now, claim_id);
 }
 
@@ -366,7 +395,7 @@ void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
                            acquisition.permit ? acquisition.permit->other_capacity : 0,
                            acquisition.holder(tally), acquisition.rival.since(),
                            acquisition.rival.expiry(), unsent_before});
-  admission_.leave(id);
+  exchange_.admission.leave(id);
   forget(id);
 }
 

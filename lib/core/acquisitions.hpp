@@ -1,11 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <span>
 
 #include "core/acquisition.hpp"
-#include "core/admission.hpp"
 #include "core/cleanup.hpp"
 #include "core/exchange.hpp"
 #include "core/fence_memory.hpp"
@@ -78,21 +78,13 @@ class Acquisitions {
   /// Makes the heir's attempt, which goes out together with the release.
   void hand_over(Time now, WaiterId heir) {
     cause_ = Cause::hand_over;
-    if (waiters_.find(heir) != nullptr) attempt(now, heir);
+    if (waiters_.find(heir) != nullptr) try_again(now, heir);
     cause_ = Cause::look;
   }
 
-  /// Sends queued acquisitions one by one until there is an output or no more room. Attempts that
-  /// are decided at once, because no node is there, make room for the next.
-  void send_queued(Time now);
-  /// Whether there is room for the first queued acquisition. If it waits, it stays in the queue
-  /// while too many nodes are silent. Otherwise the attempts of the whole queue would be lost at
-  /// once, and all of them would enter the line, where the refreshes of so many entries keep the
-  /// nodes from recovering.
-  [[nodiscard]] bool may_send_queued() {
-    if (!admission_.may_send()) return false;
-    return !waiters_[admission_.first()].waits || !exchange_.nodes.too_silent();
-  }
+  /// Sends what one queued waiter wants, or the entries of many; false if there is no room for what
+  /// is queued. What waiters want takes turns, a batch of each, so that none keeps back the rest.
+  bool send_queued(Time now);
 
   /// Does what is due by `now`.
   void advance(Time now);
@@ -105,6 +97,8 @@ class Acquisitions {
 
  private:
   void begin(Time now, WaiterId id);
+  bool send_queued(Time now, Admission::For what);
+  void try_again(Time now, WaiterId id);
   void attempt(Time now, WaiterId id);
   void give_up(Time now, ClaimId id);
   void win(Time now, ClaimId id);
@@ -132,9 +126,10 @@ class Acquisitions {
   Leases& leases_;
   Waiters waiters_;
   Lines lines_;
-  Admission admission_;
   FenceMemory fences_seen_;
   Cause cause_ = Cause::look;
+  std::size_t kind_ = 0;  // what is being sent for waiters, as a number
+  int in_a_row_ = 0;      // how much of that has been sent
 };
 
 }  // namespace quorumlock::core

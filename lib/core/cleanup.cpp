@@ -17,7 +17,8 @@ void Cleanup::release(Time now, ClaimId id, bool report, const LineEntry& heir) 
   claim.entry.not_woken = heir.not_woken;
   claim.entry.not_woken_reads = heir.not_woken_reads;
   exchange_.send_round(id, CommandKind::release,
-                       nodes.take_requests() | (nodes.take_releases() & claim.footprint.nodes));
+                       exchange_.at_leisure(nodes.take_requests()) |
+                           (nodes.take_releases() & claim.footprint.nodes));
   exchange_.timers.clear(id.index);
   judge(now, id, claim);
   forget_if_done(now, id);
@@ -61,7 +62,9 @@ void Cleanup::give_up(Time now, ClaimId id) {
   // no key of ours can appear there: skip them. Every other claim is released everywhere, in case a
   // node answered wrongly.
   const Nodes& nodes = exchange_.nodes;
-  const NodeSet all = claim.entry.ordered && !claim.held.won ? NodeSet() : nodes.take_requests();
+  const NodeSet all = claim.entry.ordered && !claim.held.won
+                          ? NodeSet()
+                          : exchange_.at_leisure(nodes.take_requests());
   exchange_.clean_up(id, all | (nodes.take_releases() & footprint.nodes));
 }
 
@@ -70,7 +73,7 @@ void Cleanup::owe_entry(Time now, Claim& claim) const {
   if (!claim.entry.leaves) return;
   Footprint& footprint = claim.footprint;
   footprint.nodes = footprint.nodes | claim.entry.nodes;
-  footprint.gone_at = std::max(footprint.gone_at, now + exchange_.config.entry_life);
+  footprint.gone_at = std::max(footprint.gone_at, now + exchange_.longest_entry_life);
 }
 
 void Cleanup::take_out(Time now, const Claim& of, NodeSet nodes) {
@@ -87,7 +90,7 @@ void Cleanup::take_out(Time now, ClaimId id) {
   Claim& claim = exchange_.claims[id];
   claim.phase = Phase::releasing;
   claim.entry.leaves = true;
-  claim.footprint.gone_at = now + exchange_.config.entry_life;
+  claim.footprint.gone_at = now + exchange_.longest_entry_life;
   exchange_.clean_up(id, exchange_.nodes.take_releases() & claim.footprint.nodes);
   forget_if_done(now, id);
 }

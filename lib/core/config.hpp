@@ -33,21 +33,16 @@ struct Config {
   } classes = {};
   /// How long an entry in a line lives unless refreshed; it is refreshed three times as often.
   Duration entry_life = std::chrono::seconds(3);
-  /// The most renew rounds out at once that no quorum has answered yet. More would queue at the
-  /// nodes, ahead of every client's acquires. By Little's law this is enough for 64,000 renewals
+  /// The widest window of a node: see Admission. By Little's law this is enough for 64,000 renewals
   /// a second, which 1,000,000 leases of a minute need, over a round trip of 100 ms.
-  int renewals_out = 6400;
-  /// The most attempts at a lock out at once that no quorum has answered yet. First attempts
-  /// beyond that are queued here, since a large burst would run into node_timeout at the nodes.
-  /// By Little's law this is enough for 10,000 acquisitions a second over a round trip of 100 ms,
-  /// and over one of 10 ms for more than five nodes can do. At a node that takes 50 us for each
-  /// attempt, they queue for 50 ms, a tenth of the usual node_timeout.
-  int acquisitions_out = 1024;
-  /// How long an acquisition that does not wait may be queued here. A shorter wait is a brief one:
-  /// its end does not cut the first attempt short.
+  int window = 6400;
+  /// A node's window at first: one batch of acquisitions. It is twice as wide a round trip later.
+  int first_window = 32;
+  /// How long an acquisition that does not wait may be queued here. An answer is late for the
+  /// Admission if it comes a quarter of this later than usual.
   Duration send_within = std::chrono::milliseconds(500);
 
-  /// The time between two looks at, and refreshes of, an entry in a line.
+  /// The time between two looks at, and refreshes of, an entry in a line, unless nodes are slow.
   [[nodiscard]] Duration refresh_every() const { return entry_life / 3; }
   /// The usual pause between two attempts, drawn anew for each.
   [[nodiscard]] Duration pause(Random& random) const {

@@ -118,7 +118,7 @@ std::pair<std::uint64_t, std::uint64_t> Engine::place_of(WaiterId id) {
 
 void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   advance(now);
-  exchange_.answered();
+  exchange_.answered(node, answer.asked);
   Nodes& nodes = exchange_.nodes;
   nodes.saw_time(now, answer.node_time);
   // A plain lock's answer brings no time, so it skips this unless a clock was found wrong.
@@ -242,9 +242,10 @@ void Engine::on_new_list() {
       [&](ClaimId id) { exchange_.claims[id].round.tally.move_to(says, exchange_.nodes.all()); });
 }
 
-void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places) {
+void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places,
+                       Time asked) {
   advance(now);
-  exchange_.answered();
+  exchange_.answered(node, asked);
   acquisitions_.on_places(now, node, tag, vote, places);
 }
 
@@ -325,6 +326,21 @@ void Engine::on_claim_due(Time now, ClaimId id) {
     case Phase::held: return leases_.on_due(now, id);
     case Phase::extending: return;
     case Phase::releasing: return cleanup_.on_due(now, id);
+  }
+}
+
+/// Sends what is queued until there is an output, or no more room.
+void Engine::send_what_has_room() {
+  const Admission& admission = exchange_.admission;
+  while (!exchange_.has_outputs()) {
+    const bool room = exchange_.has_room();
+    if (room && admission.has_renewals()) {
+      leases_.renew_queued(exchange_.now);
+    } else if (room && admission.has_releases()) {
+      exchange_.send_queued_release();
+    } else if (!acquisitions_.send_queued(exchange_.now)) {
+      return;
+    }
   }
 }
 

@@ -88,8 +88,10 @@ class Engine {
   }
   /// Takes the final answer to a command; Vote::disconnected and ::unreachable are answers too.
   void on_answer(Time now, int node, Tag tag, const Answer& answer);
-  /// Takes the answer to a SendEntries: a place for each entry, or none, and then `vote` says why.
-  void on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places);
+  /// Takes the answer to a SendEntries, sent at `asked`: a place for each entry, or none, and then
+  /// `vote` says why.
+  void on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places,
+                 Time asked = {});
   /// Takes the node's message that this waiter is first in its line, and that the lock, or this
   /// slot of the semaphore, is free.
   void on_wake(Time now, int node, std::uint64_t waiter, int slot = 0);
@@ -108,13 +110,14 @@ class Engine {
 
   // Outputs.
 
-  /// The next output, or null. It is valid until the next call of this or the next input. When all
-  /// other outputs are taken, queued acquisitions are sent if there is room for them.
-  const Output* next() {
-    if (const Output* const output = exchange_.next()) return output;
-    if (!acquisitions_.may_send_queued()) return nullptr;
-    acquisitions_.send_queued(exchange_.now);
-    return exchange_.next();
+  /// The next output, or null. It is valid until the next call of this or the next input.
+  const Output* next() { return exchange_.next(); }
+  /// Sends some of what is queued, if there is room for it. Returns whether there are outputs. To
+  /// be called when all inputs that have come are taken: then what may go out together does.
+  bool send_queued() {
+    if (exchange_.admission.empty()) return false;
+    send_what_has_room();
+    return has_outputs();
   }
   [[nodiscard]] bool has_outputs() const { return exchange_.has_outputs(); }
   /// The latest time for the next call of advance(); `never` if no time matters.
@@ -153,6 +156,7 @@ class Engine {
 
  private:
   void do_due(Time now);
+  void send_what_has_room();
   void on_claim_due(Time now, ClaimId id);
   void judge(Time now, ClaimId id, Claim& claim);
   bool repeats(Time now, int node, Tag tag, const Answer& answer);

@@ -5,7 +5,13 @@
 namespace quorumlock::core {
 
 Exchange::Exchange(const Config& its_config, Random& its_random)
-    : config(its_config), random(its_random), nodes(config), tokens_(config.label, random) {
+    : config(its_config),
+      random(its_random),
+      nodes(config),
+      admission(config.first_window, config.window, config.send_within / 2),
+      entry_life(config.entry_life),
+      longest_entry_life(config.entry_life),
+      tokens_(config.label, random) {
   if (config.classes.prefixes.empty()) return;
   for (const std::string& prefix : config.classes.prefixes) stats.classes.push_back({prefix});
   stats.classes.emplace_back();  // the other resources
@@ -44,7 +50,8 @@ void Exchange::send_round(ClaimId id, CommandKind kind, NodeSet to) {
   Claim& claim = claims[id];
   for (const int node : to) claim.round.tally.ask(node);
   for (const int node : nodes.all() - to) {
-    const Vote why = nodes.why_not_asked(node);
+    const bool crowded = (admission.full() & nodes.take_requests()).contains(node);
+    const Vote why = crowded ? Vote::stalled : nodes.why_not_asked(node);
     claim.round.tally.record(node, why);
     note_vote(node, why);
   }
@@ -53,9 +60,22 @@ void Exchange::send_round(ClaimId id, CommandKind kind, NodeSet to) {
 
 void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
   if (to.empty()) return;
-  Claim& claim = claims[id];
-  claim.footprint.unanswered += to.size();
+  claims[id].footprint.unanswered += to.size();
   unanswered_ += to.size();
+  if (tag.kind == CommandKind::release && (admission.has_releases() || !has_room())) {
+    return admission.queue_release({tag, to});
+  }
+  put(tag, to);
+}
+
+void Exchange::send_queued_release() {
+  const Admission::Release release = admission.take_release();
+  put(release.tag, release.to);
+}
+
+void Exchange::put(const Tag& tag, NodeSet to) {
+  Claim& claim = claims[tag.claim];
+  admission.sent(to);
   const bool replant =
       tag.kind == CommandKind::renew && claim.phase == Phase::held && !claim.held.detached;
   if (sets_key(tag.kind) || replant) claim.footprint.nodes = claim.footprint.nodes | to;
@@ -79,7 +99,7 @@ void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
   }
   if (entry.place != 0 && (tag.kind == CommandKind::acquire || entry.leaves)) {
     sending.place = {process, entry.place, entry.ticket, claim.terms.reads(), config.label};
-    sending.entry_life = config.entry_life;
+    sending.entry_life = entry_life;
   }
   if (entry.not_woken != 0) {
     sending.not_woken = {process, entry.not_woken, 0, entry.not_woken_reads, config.label};
@@ -89,6 +109,7 @@ void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
 
 void Exchange::send(SendEntries&& entries) {
   unanswered_ += entries.to.size();
+  admission.sent(entries.to);
   output(std::move(entries));
 }
 

@@ -9,6 +9,7 @@
 
 #include <quorumlock/stats.hpp>
 
+#include "core/admission.hpp"
 #include "core/claims.hpp"
 #include "core/config.hpp"
 #include "core/nodes.hpp"
@@ -30,19 +31,36 @@ class Exchange {
   void open_round(Time now, Claim& claim, Duration ttl);
   /// Asks all these nodes at once, and records for each other node why it was not asked.
   void send_round(ClaimId id, CommandKind kind, NodeSet to);
-  /// Sends one more command of a claim.
+  /// Sends one more command of a claim; a release is queued if there is no room for it.
   void send(ClaimId id, const Tag& tag, NodeSet to);
   /// Puts out entries for the lines; counts them as unanswered.
   void send(SendEntries&& entries);
   /// Sends a release whose answers are not counted.
   void clean_up(ClaimId id, NodeSet to) { send(id, Tag{id, uncounted, CommandKind::release}, to); }
+  /// Sends the first of the queued releases; there is one.
+  void send_queued_release();
+  /// Whether a round may begin: see Admission::has_room().
+  [[nodiscard]] bool has_room() {
+    if (admission.full().empty()) [[likely]]
+      return true;
+    return admission.has_room(nodes.voters(now), nodes.majority().votes());
+  }
+  /// Those of these nodes that keep up with the others: see Admission::crowded().
+  [[nodiscard]] NodeSet at_leisure(NodeSet of) const {
+    return admission.full().empty() ? of : of - admission.crowded();
+  }
+  /// Whether what a waiter wants may be sent at once.
+  [[nodiscard]] bool is_at_leisure() { return admission.empty() && has_room(); }
   void drop_ballot(Claim& claim);
   Ballot* ballot_of(const Claim& claim) { return ballots_.find(claim.fencing.ballot); }
   /// Begins to count fencing counters; `seen` is what the token has to exceed.
   void count_fences(Claim& claim, std::uint64_t seen);
 
-  /// Notes that the final answer to a command has come.
-  void answered() { --unanswered_; }
+  /// Notes that the final answer to a command has come, which was sent at `asked`.
+  void answered(int node, Time asked) {
+    --unanswered_;
+    admission.answered(now, node, asked);
+  }
   [[nodiscard]] int unanswered() const { return unanswered_; }
 
   template <class T>
@@ -72,14 +90,18 @@ class Exchange {
   const Config config;
   Random& random;
   Nodes nodes;
+  Admission admission;
   Claims claims;
   TimerQueue timers;  ///< the timers of claims
   Stats stats;
   std::array<VoteCounts, max_nodes> votes{};  ///< indexed by node
   Time now{};                                 ///< the time of the current input
   std::string process;  ///< the prefix of our waiters' names; empty until the first enters a line
+  Duration entry_life;  ///< how long an entry in a line lives now, and at the longest
+  Duration longest_entry_life;
 
  private:
+  void put(const Tag& tag, NodeSet to);
   ClassStats& found_class(std::string_view key);
 
   TokenMaker tokens_;

@@ -68,20 +68,14 @@ void Leases::downgrade(Time now, ClaimId id) {
 /// Opens a renew round. It replaces a round that is still out, whose answers no longer count.
 void Leases::renew(Time now, ClaimId id, Duration ttl) {
   Claim& claim = exchange_.claims[id];
-  close_renewal(claim);
   const Tally& tally = claim.round.tally;
   claim.held.replaced.reset();
   if (tally.granted() != Verdict::won) claim.held.replaced = {claim.round.number(), tally.gone()};
   exchange_.open_round(now, claim, ttl);
-  ++renewals_out_;
   claim.next_try = never;
   exchange_.send_round(id, CommandKind::renew, exchange_.nodes.voters(now));
   schedule(id);
   judge(now, id, claim);
-}
-
-void Leases::close_renewal(Claim& claim) {
-  if (claim.phase == Phase::held && claim.round.close()) --renewals_out_;
 }
 
 void Leases::hear_late(Claim& claim, int node, Tag tag, Vote vote) {
@@ -108,7 +102,7 @@ void Leases::judge(Time now, ClaimId id, Claim& claim) {
     }
     return;
   }
-  close_renewal(claim);
+  claim.round.close();
   const bool reported = std::exchange(claim.asked_for, false);
   const bool late = note_renewal(exchange_.stats, now, claim, granted == Verdict::won);
 
@@ -187,21 +181,32 @@ void Leases::on_due(Time now, ClaimId id) {
     exchange_.output(AtRisk{claim.held.user});
   }
   if (now >= claim.next_try) {
-    // If too many rounds are out, this one waits, but not into the last quarter of the ttl.
-    const bool in_time = claim.deadline - now > claim.terms.ttl / 4;
-    if (renewals_out_ < exchange_.config.renewals_out || !in_time) {
+    // Without room the renewal is queued, but not into the last quarter of the ttl.
+    const Time latest = claim.deadline - claim.terms.ttl / 4;
+    const bool goes = !exchange_.admission.has_renewals() && exchange_.has_room();
+    if (now >= latest || goes) {
       return renew(now, id, claim.asked_for ? claim.round.ttl() : claim.terms.ttl);
     }
-    claim.next_try = renewal_pause_ends(now, claim);
+    claim.next_try = latest;
+    exchange_.admission.queue_renewal(latest, id);
   }
   schedule(id);
+}
+
+void Leases::renew_queued(Time now) {
+  const Admission::Renewal first = exchange_.admission.take_renewal();
+  const Claim* const claim = exchange_.claims.find(first.id);
+  // It may have ended, or been renewed, in the meantime.
+  const bool wanted =
+      claim != nullptr && claim->phase == Phase::held && claim->next_try == first.latest;
+  if (!wanted) return;
+  renew(now, first.id, claim->asked_for ? claim->round.ttl() : claim->terms.ttl);
 }
 
 void Leases::release(Time now, ClaimId id, bool report, const LineEntry& heir) {
   Claim& claim = exchange_.claims[id];
   if (claim.asked_for) exchange_.output(extended(claim, Errc::not_held));
   --held_;
-  close_renewal(claim);
   ++exchange_.stats.released;
   cleanup_.release(now, id, report, heir);
 }
@@ -226,7 +231,6 @@ void Leases::give_up(Time now, ClaimId id) {
   Claim& claim = exchange_.claims[id];
   if (claim.held.detached) claim.footprint.nodes = NodeSet();
   --held_;
-  close_renewal(claim);
   cleanup_.give_up(now, id);
   cleanup_.forget_if_done(now, id);
 }

@@ -37,13 +37,14 @@ class Leases {
   void judge(Time now, ClaimId id, Claim& claim);
   void judge_token_extend(Time now, ClaimId id);
   void on_due(Time now, ClaimId id);
+  /// Renews the lease that is the first in the queue; there is one.
+  void renew_queued(Time now);
   /// How many leases are held.
   [[nodiscard]] int held() const { return held_; }
 
  private:
   void renew(Time now, ClaimId id, Duration ttl);
   void give_up(Time now, ClaimId id);
-  void close_renewal(Claim& claim);
   void schedule(ClaimId id);
   [[nodiscard]] Time next_renewal(ClaimId id);
   [[nodiscard]] Time renewal_pause_ends(Time now, const Claim& claim);
@@ -51,7 +52,6 @@ class Leases {
   Exchange& exchange_;
   Cleanup& cleanup_;
   int held_ = 0;
-  int renewals_out_ = 0;  // renew rounds of leases that have no verdict yet
 };
 
 }  // namespace quorumlock::core

@@ -17,6 +17,8 @@ constexpr std::size_t most_entries = 64;
 /// The tries that follow each other without a pause. The protocol needs no more; if all of them
 /// fail, the cause may take time to go away.
 constexpr int tries_at_once = 4;
+/// How much longer than usual the time between two refreshes may become.
+constexpr int most_rest = 10;
 
 /// Whether a holder is a client of another library, judging by its token.
 bool is_foreign(std::string_view holder) {
@@ -70,10 +72,12 @@ void Lines::enter(Time now, WaiterId id) {
     line.greatest = std::max(line.greatest, in_line.ticket);
     line.waiters.emplace(std::pair(in_line.ticket, in_line.place), id);
   });
-  if (refresh_at_ == never) refresh_at_ = now + exchange_.config.refresh_every();
+  if (refresh_at_ == never && !refreshing_) {
+    refresh_at_ = now + exchange_.config.refresh_every();
+  }
   const NodeSet voters = exchange_.nodes.voters(now);
   acquisition.note(now, TraceKind::entered, static_cast<std::uint64_t>(voters.size()));
-  send_entries({id}, voters);
+  ask(id);
   schedule(id);
 }
 
@@ -87,22 +91,31 @@ Acquisition* Lines::at(std::uint64_t place) {
   return found == places_.end() ? nullptr : &waiters_[found->second];
 }
 
-/// Puts these entries on the nodes, or keeps them there.
-void Lines::send_entries(const std::vector<WaiterId>& waiters, NodeSet to) {
-  if (to.empty()) return;
-  for (std::size_t i = 0; i < waiters.size();) {
-    const SlotId id = sent_.take();
-    Entries& entries = sent_[id];
-    entries.waiters.clear();
-    entries.unanswered = 0;
-    // One command takes all entries of a waiter, which then has a place in all its lines or none.
-    for (; i < waiters.size(); ++i) {
-      const std::size_t keys = waiters_[waiters[i]].keys();
-      if (!entries.waiters.empty() && entries.waiters.size() + keys > most_entries) break;
-      entries.waiters.insert(entries.waiters.end(), keys, waiters[i]);
-    }
-    send_entries(id, to, false);
+/// Puts the waiter's entry on the nodes, or keeps it there, and asks for its place.
+void Lines::ask(WaiterId id) {
+  if (!exchange_.admission.is_queued(id)) exchange_.admission.queue(id, Admission::For::entry);
+}
+
+void Lines::send_queued(Time now) {
+  const NodeSet to = exchange_.at_leisure(exchange_.nodes.voters(now));
+  const SlotId id = sent_.take();
+  Entries& entries = sent_[id];
+  entries.waiters.clear();
+  entries.unanswered = 0;
+  Admission& admission = exchange_.admission;
+  // One command takes all entries of a waiter, which then has a place in all its lines or none.
+  while (admission.has(Admission::For::entry)) {
+    const WaiterId waiter = admission.first(Admission::For::entry);
+    const std::size_t keys = waiters_[waiter].keys();
+    if (!entries.waiters.empty() && entries.waiters.size() + keys > most_entries) break;
+    admission.take(Admission::For::entry);
+    entries.waiters.insert(entries.waiters.end(), keys, waiter);
   }
+  const int votes = exchange_.nodes.majority().votes();
+  entries.needed = to.size() >= votes ? votes : 0;
+  if (entries.needed != 0) ++undecided_;
+  send_entries(id, to, false);
+  end_refresh(now);
 }
 
 void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
@@ -111,7 +124,7 @@ void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
                       Tag{id, uncounted, CommandKind::queue, with_source},
                       exchange_.process,
                       {},
-                      exchange_.config.entry_life,
+                      exchange_.entry_life,
                       exchange_.config.label};
   // Waiters that have left or won must not enter again.
   std::erase_if(entries.waiters, [&](WaiterId waiter) { return waiters_.find(waiter) == nullptr; });
@@ -125,7 +138,7 @@ void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
       sending.entries.push_back({key, in_line.place, ticket, acquisition.terms.reads()});
     });
   }
-  if (sending.entries.empty()) {
+  if (sending.entries.empty() || to.empty()) {
     if (entries.unanswered == 0) sent_.give_back(id);
     return;
   }
@@ -133,10 +146,14 @@ void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
   exchange_.send(std::move(sending));
 }
 
-std::vector<WaiterId> Lines::on_places(int node, const Tag& tag, Vote vote) {
+std::vector<WaiterId> Lines::on_places(Time now, int node, const Tag& tag, Vote vote) {
   Entries* const entries = sent_.find(tag.claim);
   if (entries == nullptr) return {};
   --entries->unanswered;
+  if (entries->needed != 0 && --entries->needed == 0) {
+    --undecided_;
+    end_refresh(now);
+  }
   if (vote == Vote::no_script && !tag.with_source &&
       exchange_.nodes.take_releases().contains(node)) {
     send_entries(tag.claim, NodeSet::only(node), true);
@@ -186,7 +203,7 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
   }
   if (place.before == 0) look_sooner(now, in_line, place);
   if (!in_line.settled && in_line.heard.size() >= exchange_.nodes.majority().votes()) {
-    settle_ticket(now, id);
+    settle_ticket(id);
   }
   schedule(id);
   return may_try(now, id);
@@ -194,7 +211,7 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
 
 /// Makes the ticket final: it grows if other waiters that came earlier have a greater one, no more
 /// than it has to, so that newcomers stay after it.
-void Lines::settle_ticket(Time now, WaiterId id) {
+void Lines::settle_ticket(WaiterId id) {
   Acquisition& acquisition = waiters_[id];
   InLine& in_line = *acquisition.in_line;
   in_line.settled = true;
@@ -214,7 +231,7 @@ void Lines::settle_ticket(Time now, WaiterId id) {
     line.waiters.emplace(std::pair(in_line.ticket, in_line.place), id);
   });
   in_line.ready = in_line.next = NodeSet();
-  send_entries({id}, exchange_.nodes.voters(now));
+  ask(id);
 }
 
 /// Clients of other libraries publish no message when they release, nor do clients of ours that may
@@ -284,9 +301,7 @@ bool Lines::lost(Time now, WaiterId id, const Tally& tally) {
   if (!in_vain && ++in_line.tries >= tries_at_once) {
     in_line.not_before = later(now, exchange_.config.pause(exchange_.random));
   }
-  if (std::exchange(in_line.refresh_owed, false)) {
-    send_entries({id}, exchange_.nodes.voters(now));
-  }
+  if (std::exchange(in_line.refresh_owed, false)) ask(id);
   schedule(id);
   return may_try(now, id);
 }
@@ -313,7 +328,7 @@ bool Lines::on_due(Time now, WaiterId id) {
   }
   if (now >= in_line.look_at) {
     in_line.look_at = never;
-    send_entries({id}, exchange_.nodes.voters(now));
+    ask(id);
   }
   waiters_.timers.set(id.index, std::min(acquisition.wait_until, in_line.look_at));
   return may_try(now, id);
@@ -323,7 +338,9 @@ bool Lines::on_due(Time now, WaiterId id) {
 /// reach a node after somebody has released the lock by its token, and would enter the line again.
 /// So that refresh comes after the try, or with the next refresh.
 void Lines::refresh(Time now) {
-  std::vector<WaiterId> all;
+  refreshing_ = true;
+  refresh_began_ = now;
+  refresh_at_ = never;
   for (const auto& [key, line] : lines_) {
     for (const auto& [ticket, waiter] : line.waiters) {
       Acquisition& one = waiters_[waiter];
@@ -331,11 +348,26 @@ void Lines::refresh(Time now) {
       bool& owed = one.in_line->refresh_owed;
       const bool postponed = !one.pausing && !owed;
       owed = postponed;
-      if (!postponed) all.push_back(waiter);
+      if (!postponed) ask(waiter);
     }
   }
-  refresh_at_ = now + exchange_.config.refresh_every();
-  send_entries(all, exchange_.nodes.voters(now));
+  end_refresh(now);
+}
+
+/// Ends a refresh once all its entries have gone out, unless their waiters have left, and a quorum
+/// has answered everything; sets the time of the next one.
+void Lines::end_refresh(Time now) {
+  if (!refreshing_ || undecided_ != 0 || exchange_.admission.has(Admission::For::entry)) return;
+  refreshing_ = false;
+  refresh_took_ = now - refresh_began_;
+  const Config& config = exchange_.config;
+  const Duration every = std::clamp(rest_of(refresh_took_), config.refresh_every(),
+                                    most_rest * config.refresh_every());
+  // The entries on the nodes live for as long as this refresh has said, the next one's for longer.
+  const Duration soon = exchange_.entry_life / 3;
+  exchange_.entry_life = std::max(config.entry_life, 3 * every);
+  exchange_.longest_entry_life = std::max(exchange_.longest_entry_life, exchange_.entry_life);
+  if (!lines_.empty()) refresh_at_ = refresh_began_ + std::min(every, soon);
 }
 
 void Lines::forget_node(int node) {
@@ -372,8 +404,12 @@ void Lines::drop(Acquisition& acquisition) {
     line->second.waiters.erase({in_line.ticket, in_line.place});
     if (line->second.waiters.empty()) lines_.erase(line);
   });
-  if (lines_.empty()) refresh_at_ = never;
+  if (lines_.empty()) {
+    refresh_at_ = never;
+    refreshing_ = false;
+  }
   in_line.place = 0;
+  end_refresh(exchange_.now);
 }
 
 WaiterId Lines::heir_of(Time now, const Claim& claim) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,7 +39,7 @@ class Lines {
   /// Waits on in the line after a lost attempt, whose keys are being released already.
   bool lost(Time now, WaiterId id, const Tally& tally);
   /// Takes the answer to entries; returns their waiters, in order, each as often as it has keys.
-  std::vector<WaiterId> on_places(int node, const Tag& tag, Vote vote);
+  std::vector<WaiterId> on_places(Time now, int node, const Tag& tag, Vote vote);
   /// Takes a node's answer to a waiter's entries: its place in each of its lines, or none, and then
   /// `vote` says why.
   bool hear(Time now, WaiterId id, int node, Vote vote, std::span<const Place> places);
@@ -62,11 +63,17 @@ class Lines {
 
   [[nodiscard]] Time refresh_at() const { return refresh_at_; }
   /// Keeps all entries of this process alive and asks for their places, in a few commands per node.
+  /// The longer the nodes take for that, the longer is the time until the next refresh, and the
+  /// life of the entries.
   void refresh(Time now);
+  /// Sends entries that are queued, in one command; there is one.
+  void send_queued(Time now);
   /// Notes that this node has none of our entries.
   void forget_node(int node);
+  /// Has the entries refreshed at once, or as soon as the nodes have had a rest from the last time.
   void refresh_soon(Time now) {
-    if (!lines_.empty()) refresh_at_ = now;
+    if (lines_.empty() || refreshing_) return;
+    refresh_at_ = std::min(refresh_at_, std::max(now, refresh_began_ + rest_of(refresh_took_)));
   }
 
  private:
@@ -80,15 +87,20 @@ class Lines {
   struct Entries {
     std::vector<WaiterId> waiters;
     int unanswered = 0;
+    int needed = 0;  ///< answers until a quorum has answered
   };
 
   Line& line_of(std::string_view key);
   bool may_try(Time now, WaiterId id);
   void look_sooner(Time now, InLine& in_line, const Place& place);
-  void settle_ticket(Time now, WaiterId id);
+  void settle_ticket(WaiterId id);
   void schedule(WaiterId id);
-  void send_entries(const std::vector<WaiterId>& waiters, NodeSet to);
+  void ask(WaiterId id);
   void send_entries(SlotId id, NodeSet to, bool with_source);
+  void end_refresh(Time now);
+  /// The time from one refresh to the next if the nodes take this long for one: they are to be busy
+  /// with refreshes for a quarter of it at most.
+  static Duration rest_of(Duration took) { return 4 * took; }
 
   Exchange& exchange_;
   Waiters& waiters_;
@@ -100,6 +112,10 @@ class Lines {
   Slots<Entries> sent_;
   Recently waited_for_;  // keys that nodes have reported waiters for
   Time refresh_at_ = never;
+  Time refresh_began_{};
+  Duration refresh_took_{};
+  bool refreshing_ = false;  // the entries of the last refresh are not all answered by a quorum
+  int undecided_ = 0;        // commands with entries that no quorum has answered
 };
 
 }  // namespace quorumlock::core

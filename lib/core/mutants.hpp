@@ -38,8 +38,9 @@ enum class Mutant {
   re_entry_with_a_smaller_ticket,
   // Several locks at once.
   ticket_for_each_line,
-  // How many acquisitions are sent at once.
-  turn_kept,
+  // How much is sent at once.
+  everything_sent_at_once,
+  late_since_it_was_sent,
   // Planted in the text of the scripts (tests/sim/script_mutants.cpp).
   no_queue,
   barging,

@@ -32,8 +32,8 @@ class Round {
 
   /// Begins the next round: from now on only answers to its own commands count.
   void open(Time now, Duration ttl, NodeSet nodes, Majority by);
-  /// Returns true if the round was open, that is, had no verdict yet.
-  bool close() { return std::exchange(open_, false); }
+  /// The round has its verdict.
+  void close() { open_ = false; }
   [[nodiscard]] bool is_open() const { return open_; }
   [[nodiscard]] std::uint16_t number() const { return number_; }
   [[nodiscard]] Time start() const { return start_; }

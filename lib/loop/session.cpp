@@ -135,6 +135,8 @@ std::optional<Session::Output> Session::next(Time now) {
     } else if (!links_.touched_subscribers().empty()) {
       std::optional<Messages::Output> message = messages_.next(now);
       if (message) std::visit([&mine](auto& what) { mine.emplace(std::move(what)); }, *message);
+    } else if (engine_.send_queued()) {
+      continue;
     } else if (sender_.holds_batch()) {
       sender_.flush(now);
     } else {
@@ -241,7 +243,7 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
       break;
     case core::CommandKind::queue:
       if (answer.reply != nullptr) redis::line::read_places(*answer.reply, places_);
-      engine_.on_places(now, node, answer.tag, answer.answer.vote, places_);
+      engine_.on_places(now, node, answer.tag, answer.answer.vote, places_, answer.answer.asked);
       break;
     default: break;  // next() has passed answers to a claim to the engine
   }

@@ -54,9 +54,9 @@ bool Pipeline::follows_idleness() const {
 
 Time Pipeline::deadline() const {
   Time due = core::never;
-  if (is_stalled()) due = stalled_since_ + connect_timeout_;
+  if (is_stalled()) due = silent_since() + connect_timeout_;
   if (late_ == commands_.size()) return due;
-  const Time overdue = commands_[late_].sent + node_timeout_;
+  const Time overdue = overdue_at(commands_[late_]);
   return std::min(due, is_stalled() ? std::max(overdue, next_batch_) : overdue);
 }
 

@@ -139,6 +139,36 @@ TEST_F(Burst, GetsAllOfManyFreeLocks) {
   ASSERT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
+TEST_F(Burst, ManyLocksThatAreGivenBackAtOnceAreHandedOver) {
+  // One process waits for each lock that another one holds. Its attempts are several times as many
+  // as the nodes can answer within node_timeout, and none of its other leases is lost meanwhile.
+  constexpr int locks = 10'000;
+  Options patient = options();
+  patient.ttl = 30s;
+  Coordinator holder = test::connect(patient);
+  warm(holder);
+  std::vector<Result<Lease>> held = acquire(holder, names(locks), {.wait = forever});
+  for (const Result<Lease>& lease : held) ASSERT_TRUE(ok(lease));
+  Coordinator waiter = test::connect(patient);
+  Result<Lease> kept = waiter.acquire(key + "/kept");
+  ASSERT_TRUE(ok(kept));
+  std::vector<Answer<Result<Lease>>> answers(locks);
+  on_loop(waiter, [&] {
+    for (int i = 0; i < locks; ++i) {
+      waiter.async_acquire(key + "/" + std::to_string(i), {.wait = forever}, {},
+                           answers[static_cast<std::size_t>(i)].handler());
+    }
+  });
+  const std::string last = "quorumlock:queue:" + key + "/" + std::to_string(locks - 1);
+  ASSERT_TRUE(eventually([&] { return cluster().raw(0, {"ZCARD", last}).integer == 1; }));
+  held.clear();
+  for (Answer<Result<Lease>>& answer : answers) {
+    const Result<Lease> lease = answer.get();
+    ASSERT_TRUE(ok(lease));
+  }
+  EXPECT_TRUE(kept->is_valid());
+}
+
 TEST_F(Burst, RequestsNotSentInTimeSaySo) {
   // The nodes do not answer, so that all requests in flight stay there. Later requests are never
   // sent: each fails when its wait ends, or at node_timeout if it has no wait.

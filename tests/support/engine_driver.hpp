@@ -84,12 +84,17 @@ class EngineDriver {
   static constexpr core::UserId lease_of(core::UserId user) { return user + 1000; }
 
   static core::Engine::Config fencing(int nodes) {
-    return {.nodes = nodes, .retry_delay = delay, .retry_jitter = jitter, .fencing = true};
+    return {.nodes = nodes,
+            .retry_delay = delay,
+            .retry_jitter = jitter,
+            .fencing = true,
+            .first_window = 6400};
   }
 
   explicit EngineDriver(int nodes, std::uint64_t seed = 1)
       : EngineDriver(
-            core::Engine::Config{.nodes = nodes, .retry_delay = delay, .retry_jitter = jitter},
+            core::Engine::Config{
+                .nodes = nodes, .retry_delay = delay, .retry_jitter = jitter, .first_window = 6400},
             seed) {}
   explicit EngineDriver(const core::Engine::Config& config, std::uint64_t seed = 1)
       : random_(seed), engine_(config, random_), unanswered_(core::max_nodes) {}
@@ -327,9 +332,11 @@ class EngineDriver {
 
  private:
   void pull() {
-    while (const core::Output* const output = engine_.next()) {
-      std::visit([this](const auto& what) { take(what); }, *output);
-    }
+    do {
+      while (const core::Output* const output = engine_.next()) {
+        std::visit([this](const auto& what) { take(what); }, *output);
+      }
+    } while (engine_.send_queued());
   }
   void take(const core::Send& send) {
     ASSERT_FALSE(send.to.empty()) << "a command for nobody";

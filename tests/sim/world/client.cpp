@@ -27,7 +27,7 @@ void Client::begin_life(const Draw& draw) {
                    .fencing = draw.fencing,
                    .max_ttl = draw.max_ttl,
                    .entry_life = draw.entry_life,
-                   .acquisitions_out = draw.acquisitions_out,
+                   .window = draw.window,
                    .send_within = draw.node_timeout};
   config.links = links_to(list, draw);
   session = std::make_unique<detail::Session>(std::move(config), random, clocks);

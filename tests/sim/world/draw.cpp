@@ -260,6 +260,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     case Focus::traps: draw_traps(draw, random); break;
     case Focus::founding: draw_founding(draw, random); break;
     case Focus::unfenced: draw_unfenced(draw, random); break;
+    case Focus::hand_overs: draw_hand_overs(draw, random); break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;
@@ -337,7 +338,8 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.at_once = random.between(2, 4);
     draw.keys = std::max(draw.keys, 2);
   }
-  draw.in_pieces = focus == Focus::pieces || (random.one_in(3) && focus != Focus::silence);
+  draw.in_pieces =
+      focus == Focus::pieces || (random.one_in(3) && focus != Focus::silence && draw.crowd == 0);
   if (focus == Focus::everything) draw_more(draw, random);
   return draw;
 }
@@ -368,7 +370,7 @@ Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
   draw.seed = seed;
   draw.focus = focus.value_or(own);
   // This is drawn after everything else, so that the rest stays as it was.
-  if (random.one_in(3)) draw.acquisitions_out = random.between(1, 4);
+  if (random.one_in(3) && draw.crowd == 0) draw.window = random.between(1, 4);
   draw.round();
   return draw;
 }

@@ -82,17 +82,19 @@ enum class Focus {
   founding,     ///< all nodes forget, and clients with different lists found these lists anew
   traps,        ///< events are arranged so that one certain mistake does harm
   unfenced,     ///< the list of nodes changes, and locks are plain SETs, which compare no record
+  hand_overs,   ///< locks that many wait for are given back at once, and the nodes are slow
 };
-inline constexpr int focuses = static_cast<int>(Focus::unfenced) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::hand_overs) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 /// The names, in the same order.
 inline constexpr std::string_view focus_names[] = {
-    "everything", "fences",    "order",       "forgetting", "lateness", "clocks",   "giving_up",
-    "raises",     "relapses",  "line",        "sets",       "readers",  "permits",  "pieces",
-    "silence",    "tokens",    "standstills", "disks",      "tenants",  "idleness", "members",
-    "replacing",  "shrinking", "in_a_row",    "forks",      "founding", "traps",    "unfenced"};
+    "everything", "fences",   "order",    "forgetting", "lateness",    "clocks",
+    "giving_up",  "raises",   "relapses", "line",       "sets",        "readers",
+    "permits",    "pieces",   "silence",  "tokens",     "standstills", "disks",
+    "tenants",    "idleness", "members",  "replacing",  "shrinking",   "in_a_row",
+    "forks",      "founding", "traps",    "unfenced",   "hand_overs"};
 static_assert(std::size(focus_names) == focuses);
 inline std::string_view to_string(Focus focus) {
   return focus_names[static_cast<std::size_t>(focus)];
@@ -138,9 +140,12 @@ struct Draw {
   bool capacities_differ = false;  ///< every other client has a capacity of one permit more
   core::Duration entry_life{};     ///< the life of an entry in a line, unless it is refreshed
   int to_read = 0;                 ///< percentage of locks that are shared
-  int by_token = 0;  ///< percentage of chances at which another process extends a lease's token
-  int at_once = 1;   ///< requests of a client in one turn; it then gives back all that it has
-  int acquisitions_out = 1024;   ///< a client's limit of attempts under way; others are queued
+  int by_token = 0;    ///< percentage of chances at which another process extends a lease's token
+  int at_once = 1;     ///< requests of a client in one turn; it then gives back all that it has
+  int window = 6400;   ///< the most commands that a client has under way to one node
+  int crowd = 0;       ///< how many wait when a client gives all its locks back at once
+  int crowd_keys = 1;  ///< how many locks these are
+  core::Duration service{};      ///< how long a node then takes for each command
   bool in_pieces = false;        ///< a single write often arrives in two pieces
   bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
   bool tenants = false;          ///< every other client may not touch the keys of the lock "other"
@@ -222,7 +227,7 @@ struct Draw {
   [[nodiscard]] bool order_holds() const {
     // If a few messages take as long as a lock lives, attempts fail by their deadline alone.
     return faults.empty() && fencing && !lists_change() && focus != Focus::pieces && !silences &&
-           !forgetful_paths && ttl >= 40 * delay && !capacities_differ;
+           !forgetful_paths && ttl >= 40 * delay && !capacities_differ && crowd == 0;
   }
   /// Whether only one lock is asked for at a time, so that it is clear how long that may take.
   [[nodiscard]] bool alone() const { return silences || (forgetful_paths && clients == 1); }
@@ -233,6 +238,11 @@ struct Draw {
   /// About how long a message takes once everything has healed.
   [[nodiscard]] TrueTime message_when_well() const {
     return std::min({delay, ttl / 100, node_timeout / 20});
+  }
+  /// How long a key of a lock or a line lives after it was written last, and some time more. Entries
+  /// live for up to ten times as long if nodes are slow, and the keys of a line twice as long.
+  [[nodiscard]] TrueTime keys_live() const {
+    return std::max(max_ttl, 20 * entry_life) * 11 / 10 + std::chrono::seconds(1);
   }
   /// Whether a node may go on with data that is not its own, or with a part of its data.
   [[nodiscard]] bool swaps_disks() const {
@@ -274,6 +284,8 @@ void draw_a_change(Draw& draw, test::SeededRandom& random, int nodes, int spares
 void draw_traps(Draw& draw, test::SeededRandom& random);
 /// Draws the options of Focus::permits.
 void draw_permits(Draw& draw, test::SeededRandom& random);
+/// Draws the options of Focus::hand_overs.
+void draw_hand_overs(Draw& draw, test::SeededRandom& random);
 /// Draws the options of Focus::disks.
 void draw_disks(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some may not read all counters, and nodes that forget just after a vote.

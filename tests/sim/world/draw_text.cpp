@@ -84,7 +84,10 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("tenants", draw.tenants);
   visit("odd_counter", draw.odd_counter);
   visit("at_once", draw.at_once);
-  visit("acquisitions_out", draw.acquisitions_out);
+  visit("window", draw.window);
+  visit("crowd", draw.crowd);
+  visit("crowd_keys", draw.crowd_keys);
+  visit("service", draw.service);
   visit("in_pieces", draw.in_pieces);
   visit("ttl", draw.ttl);
   visit("max_ttl", draw.max_ttl);

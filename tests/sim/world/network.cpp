@@ -12,7 +12,10 @@ namespace quorumlock::sim {
 using namespace std::chrono_literals;
 
 Network::Network(World& world)
-    : Machine(world), peers_(static_cast<std::size_t>(draw_.servers())) {}
+    : Machine(world),
+      peers_(static_cast<std::size_t>(draw_.servers())),
+      free_at_(peers_.size()),
+      last_(peers_.size()) {}
 
 /// Called when something is sent over this connection; returns whether something on the path has
 /// forgotten the connection.
@@ -173,6 +176,21 @@ void Network::deliver(int node, int connection, const std::string& bytes) {
   serve(node);
 }
 
+/// Whether a slow node executes a command now; if it does not, it begins with this one. A command
+/// that has many locks takes longer, within reason.
+bool Network::is_at_work(int node, const Words& words) {
+  constexpr std::size_t of_some_locks = 512;
+  TrueTime& free_at = free_at_[static_cast<std::size_t>(node)];
+  if (now() < free_at) return true;
+  std::size_t bytes = 0;
+  for (const std::string& word : words) bytes += word.size();
+  const auto times = static_cast<int>(1 + std::min<std::size_t>(bytes / of_some_locks, 3));
+  free_at =
+      now() + std::max(service_, std::min(times * service_, TrueTime(draw_.node_timeout) / 8));
+  at(free_at, [this, node] { serve(node); });
+  return false;
+}
+
 void Network::serve(int node) {
   Server& server = node_at(node);
   if (!server.running() || server.paused()) return;
@@ -181,8 +199,14 @@ void Network::serve(int node) {
   for (std::size_t i = waiting.size(); i > 1; --i) {
     std::swap(waiting[i - 1], waiting[random_.index(i)]);
   }
+  // A slow node serves its connections in turn.
+  int& last = last_[static_cast<std::size_t>(node)];
+  const auto turn = [last](int one) { return std::pair(one <= last, one); };
+  if (service_ > 0s) std::ranges::sort(waiting, {}, turn);
   for (const int connection : waiting) {
     while (const Words* next = server.connections.next(connection)) {
+      if (service_ > 0s && is_at_work(node, *next)) break;
+      last = connection;
       if (scene_.history.is_written()) {
         std::string words;
         for (const std::string& word : *next) words += " " + word.substr(0, 44);

@@ -28,6 +28,8 @@ class Network : Machine {
   /// Breaks the client's connection to this node, or the second one if `subscriber` is set.
   void lose_node(Client& client, int node, bool subscriber, bool runs_on);
   void lose_all(int node);
+  /// From now on a node takes this long for each command, and longer for one with many locks.
+  void slow_down(TrueTime service) { service_ = service; }
 
  private:
   /// The client's end of a node's connection.
@@ -42,7 +44,12 @@ class Network : Machine {
   void deliver_at(TrueTime when, int node, int connection, std::string bytes);
   void answer(int node, int connection, std::string bytes);
 
+  bool is_at_work(int node, const Words& words);
+
   std::vector<std::map<int, Peer>> peers_;  ///< by node and connection
+  TrueTime service_{};
+  std::vector<TrueTime> free_at_;  ///< by node: when it has done its last command
+  std::vector<int> last_;          ///< by node: the connection that the command came from
 };
 
 }  // namespace quorumlock::sim

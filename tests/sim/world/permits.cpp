@@ -26,7 +26,7 @@ std::vector<std::size_t> Permits::ask(int count, core::Duration wait) {
 
 void Permits::demand() {
   if (draw_.capacity == 0 || draw_.capacities_differ || !draw_.timing_holds()) return;
-  run_until(now() + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
+  run_until(now() + draw_.keys_live());
   const std::size_t first = operations_.size();
   const auto got = [this](const std::vector<std::size_t>& asked) {
     return static_cast<int>(std::ranges::count_if(

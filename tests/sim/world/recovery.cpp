@@ -151,7 +151,7 @@ void Recovery::demand_trust() {
 }
 
 void Recovery::demand_tidiness() {
-  run_until(now() + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
+  run_until(now() + draw_.keys_live());
   for (const Operation& one : operations_) checks_.telling.at_the_end(one);
   for (Client& client : clients_) {
     if (client.session->engine().busy()) {

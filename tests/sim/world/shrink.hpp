@@ -51,7 +51,7 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     again = take([](Draw& it) { it.capacities_differ = false; }) || again;
     again = take([](Draw& it) { it.in_order = 0; }) || again;
     again = take([](Draw& it) { it.at_once = 1; }) || again;
-    again = take([](Draw& it) { it.acquisitions_out = 1024; }) || again;
+    again = take([](Draw& it) { it.window = 6400; }) || again;
     again = take([](Draw& it) { it.in_pieces = false; }) || again;
     again = take([](Draw& it) { it.forgetful_paths = false; }) || again;
     again = take([](Draw& it) { it.tenants = false; }) || again;

@@ -47,7 +47,7 @@ bool Succession::has_lock_by(std::size_t number, TrueTime end, TrueTime step) {
 void Succession::demand_succession() {
   const bool plain = draw_.sets == 0 && draw_.to_read == 0 && draw_.capacity == 0;
   if (draw_.in_order == 0 || !plain || !draw_.timing_holds() || clients_.size() < 2) return;
-  run_until(now() + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
+  run_until(now() + draw_.keys_live());
   const TrueTime message = draw_.message_when_well();
   const TrueTime rounds = 80 * message;
   const TrueTime look = draw_.entry_life / 3;
@@ -107,7 +107,7 @@ void Succession::demand_poll() {
   const bool plain = draw_.sets == 0 && draw_.to_read == 0 && draw_.capacity == 0;
   if (draw_.in_order == 0 || !plain || !draw_.order_holds() || draw_.clients < 2) return;
   if (draw_.seed % 8 != 0) return;  // this check takes long
-  run_until(now() + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
+  run_until(now() + draw_.keys_live());
   const TrueTime message = draw_.message_when_well();
   const TrueTime busy_until = now() + 200 * message;
   const TrueTime pauses = 2 * TrueTime(draw_.pause) + 80 * message;

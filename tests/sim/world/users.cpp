@@ -67,9 +67,6 @@ Operation& Users::acquire(Client& client, core::Duration wait, bool ordered, boo
 
 Operation& Users::ask(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
   Operation one;
-  one.number = operations_.size();
-  one.client = client.number;
-  one.life = client.life;
   const bool any = of_any_key && draw_.keys > 1 && !draw_.is_stranger(client.number);
   one.key = any && random_.one_in(2) ? "other" : scene_.lock;
   if (draw_.sets > 0) draw_keys(one);
@@ -88,25 +85,32 @@ Operation& Users::ask(Client& client, core::Duration wait, bool ordered, bool of
   }
   one.shared = draw_.to_read > 0 && random_.between(1, 100) <= draw_.to_read;
   one.terms.mode = draw_.mode(one.shared);
+  return request(client, std::move(one), wait, ordered);
+}
+
+Operation& Users::request(Client& client, Operation one, core::Duration wait, bool ordered) {
+  one.number = operations_.size();
+  one.client = client.number;
+  one.life = client.life;
   one.requested = client.local(now());
   one.wait = wait;
   one.asked = now();
   one.ordered = ordered && wait > 0s;
   if (one.ordered) waiters_[client.number].push_back(one.number);
-  operations_.push_back(one);
+  operations_.push_back(std::move(one));
   Operation& kept = operations_.back();
-  trace("client ", client.number + 1, " asks for ", one.key, one.shared ? " to read" : "",
-        ", operation ", one.number);
-  for (const std::string& other : one.others) trace("    and for ", other);
-  core::AcquireRequest request{kept.key,
-                               kept.terms,
-                               core::later(one.requested, wait),
-                               wait > 0s,
-                               static_cast<core::UserId>(one.number),
-                               one.ordered,
-                               kept.others};
-  request.capacity = kept.capacity;
-  client.session->engine().acquire(one.requested, request, &kept.waiter);
+  trace("client ", client.number + 1, " asks for ", kept.key, kept.shared ? " to read" : "",
+        ", operation ", kept.number);
+  for (const std::string& other : kept.others) trace("    and for ", other);
+  core::AcquireRequest asks{kept.key,
+                            kept.terms,
+                            core::later(kept.requested, wait),
+                            wait > 0s,
+                            static_cast<core::UserId>(kept.number),
+                            kept.ordered,
+                            kept.others};
+  asks.capacity = kept.capacity;
+  client.session->engine().acquire(kept.requested, asks, &kept.waiter);
   return kept;
 }
 

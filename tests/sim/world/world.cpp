@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "redis/keys.hpp"
+#include "sim/world/crowd.hpp"
 #include "sim/world/last_operator.hpp"
 #include "sim/world/permits.hpp"
 #include "sim/world/records.hpp"
@@ -97,6 +98,7 @@ void World::demand_promises() {
   if (goes_on()) succession.demand_succession();
   if (goes_on()) succession.demand_poll();
   if (goes_on()) Permits(*this).demand();
+  if (goes_on()) Crowd(*this).demand();
   if (goes_on()) recovery.demand_trust();
   if (goes_on()) recovery.demand_tidiness();
 }

@@ -172,7 +172,7 @@ TEST(Traces, ShowPausesAndTheCancellation) {
 
 TEST(Traces, ShowTheQueueOfTheProcess) {
   core::Engine::Config config = EngineDriver::fencing(3);
-  config.acquisitions_out = 1;
+  config.window = 1;
   Traced test(config);
   test.driver.acquire(2, ten_seconds, 0s, "another");
   test.acquire();

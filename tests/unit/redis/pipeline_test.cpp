@@ -39,7 +39,8 @@ TEST_F(PipelineTest, AnswersComeInTheOrderOfTheCommands) {
   add(2, 100ms);
   EXPECT_EQ(pipeline.deadline(), now + 500ms);
   EXPECT_EQ(answer(200ms), 1);
-  EXPECT_EQ(pipeline.deadline(), now + 600ms);
+  // The second one's time begins now: before that, the node was busy with the first.
+  EXPECT_EQ(pipeline.deadline(), now + 700ms);
   EXPECT_EQ(answer(200ms), 2);
   EXPECT_TRUE(pipeline.empty());
 }
@@ -56,7 +57,16 @@ TEST_F(PipelineTest, TheNodeIsStalledUntilItHasAnsweredEveryOverdueCommand) {
   EXPECT_TRUE(pipeline.is_stalled());
   answer(600ms);
   EXPECT_FALSE(pipeline.is_stalled());
-  EXPECT_EQ(pipeline.deadline(), now + 900ms);  // the third one's
+  EXPECT_EQ(pipeline.deadline(), now + 1100ms);  // the third one's
+}
+
+TEST_F(PipelineTest, ANodeThatGoesOnAnsweringIsNeverLate) {
+  // A thousand commands are sent at once, and each takes the node less than node_timeout.
+  for (int number = 0; number < 1000; ++number) add(1);
+  for (core::Duration since = 499ms; !pipeline.empty(); since += 499ms) {
+    EXPECT_FALSE(pipeline.has_overdue(now + since));
+    answer(since);
+  }
 }
 
 TEST_F(PipelineTest, FurtherOverdueCommandsAreReportedInBatches) {

@@ -1,0 +1,35 @@
+#include <algorithm>
+
+#include "sim/world/draw.hpp"
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::sim {
+
+using namespace std::chrono_literals;
+
+/// Draws a client that waits for many locks which another one holds, and nodes for which as many
+/// commands as there are waiters are 2 or 20 times as much as they can do in
+/// node_timeout. A lease lives for as long as a node takes for a hundred.
+void draw_hand_overs(Draw& draw, test::SeededRandom& random) {
+  draw.nodes = random.one_in(4) ? 5 : 3;
+  draw.clients = 2;
+  draw.fencing = !random.one_in(6);
+  draw.durable = true;
+  draw.uneven_paths = false;
+  draw.low_counters = false;
+  draw.delay = random.between(1, 10) * 1ms;
+  draw.node_timeout = 500ms;
+  draw.crowd = random.between(150, 300);
+  draw.crowd_keys = random.one_in(6) ? 1 : random.one_in(3) ? draw.crowd / 10 : draw.crowd;
+  draw.service = draw.node_timeout * (random.one_in(2) ? 2 : 20) / draw.crowd;
+  draw.ttl = std::max(100 * draw.service, 4 * draw.node_timeout);
+  draw.max_ttl = std::max<core::Duration>(draw.ttl, 40 * draw.crowd * draw.service);
+  draw.hold = draw.every = 10 * draw.delay;
+  draw.pause = std::max<core::Duration>(draw.delay, 50ms);
+  draw.until = draw.between_faults = draw.every * 2;
+  // Of many that wait in no order for one lock, each has to look at the right moment.
+  draw.in_order = draw.crowd_keys == draw.crowd && random.one_in(3) ? 0 : 100;
+  draw.entry_life = 3s;
+}
+
+}  // namespace quorumlock::sim
