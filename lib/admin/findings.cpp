@@ -273,8 +273,7 @@ class Examination {
     });
     const bool enrolled = node_.enrolment.standing == NodeEnrolment::Standing::enrolled;
     if (enrolled && !behind && node_.reason == Vote::quarantined) {
-      error("nodes_differ", node_.trouble,
-            "give all clients the same nodes, by the same names");
+      error("nodes_differ", node_.trouble, "give all clients the same nodes, by the same names");
     }
     if (behind && enrolled) {
       error("behind",

@@ -22,7 +22,8 @@ namespace quorumlock::redis {
 ///   use the name that we were given.
 /// - A node accepts our list by its founding, epoch and names. Of several epochs the newest counts.
 /// - A name is learnt from the node itself only. If another list differs from ours in the names of
-///   nodes that have not said theirs, it may be ours: its nodes do not vote, but nobody is to blame.
+///   nodes that have not said theirs, it may be ours: its nodes do not vote, but nobody is to
+///   blame.
 /// - A node that is new, or may have forgotten, is enrolled with the state that is furthest along
 ///   among the nodes that vote for our list, if as many of them vouch for it as that state
 ///   requires.

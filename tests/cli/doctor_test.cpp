@@ -182,8 +182,8 @@ TEST(DoctorOnPorts, ANodeThatIsSpeltOtherwiseIsAnErrorAndCuredByItsReturn) {
   const Ended seen = run({"--json", "doctor"});
   EXPECT_EQ(seen.code, 1);
   EXPECT_THAT(seen.out, HasSubstr("nodes_differ"));
-  Program waiting({QUORUMLOCK_PROGRAM, "--nodes", nodes, "run", "--wait", "1m", "orders", "--",
-                   "true"});
+  Program waiting(
+      {QUORUMLOCK_PROGRAM, "--nodes", nodes, "run", "--wait", "1m", "orders", "--", "true"});
   cluster.restart(1);
   cluster.enrol(1);
   EXPECT_EQ(waiting.finish().code, 0);

@@ -91,8 +91,8 @@ TEST_F(ElectorateTest, AListThatDiffersOnlyInNodesThatWereNotReachedMayBeOurs) {
   judged = judge({with("a", settled({"a", "x", "y", "z"})), unheard("b"), unheard("c")});
   EXPECT_EQ(judged[0].vote, Vote::nodes_differ);
   // Two of our nodes have one name.
-  judged = judge({with("a", settled({"a", "b", "c"})), with("a", settled({"a", "b", "c"})),
-                  unheard("d")});
+  judged = judge(
+      {with("a", settled({"a", "b", "c"})), with("a", settled({"a", "b", "c"})), unheard("d")});
   EXPECT_EQ(judged[0].vote, Vote::nodes_differ);
 }
 
