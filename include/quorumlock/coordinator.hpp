@@ -214,10 +214,10 @@ class QUORUMLOCK_EXPORT Coordinator {
   Result<void> set_nodes(std::string_view group, Nodes nodes);
 
   /// Enrolls all nodes at once, on your word that no client can hold a lock on them yet. Without
-  /// this, a node without an enrolment casts no vote until max_ttl has passed. Returns
-  /// Errc::misconfigured, and changes nothing, unless every node answers and none has an enrolment
-  /// or a key of the library. With `force` the nodes that answer are enrolled whatever they have.
-  /// Blocking.
+  /// this, a node without an enrolment casts no vote until max_ttl has passed. Changes nothing if a
+  /// node has an enrolment or a key of the library (Errc::misconfigured), or if all that is wrong
+  /// is that a node does not answer (Errc::no_quorum). With `force` the nodes that answer are
+  /// enrolled whatever they have. Blocking.
   Result<void> enroll_new(bool force = false);
 
   /// Finishes or cancels everything, then closes: acquisitions under way end with Errc::closed,

@@ -34,13 +34,16 @@ QUORUMLOCK_EXPORT std::error_code make_error_code(Errc code) noexcept;
 
 /// One sentence on what went wrong, with an error code and, if nodes were asked, their votes. An
 /// error is cheap to copy, since copies share one immutable state.
+///
+/// The code is an Errc, unless this machine lacks something: a thread, a descriptor or memory. Then
+/// it is one of std::errc: resource_unavailable_try_again, too_many_files_open, not_enough_memory.
 class QUORUMLOCK_EXPORT Error : public std::exception {
  public:
-  /// An error with its sentence, and the votes if nodes were asked.
-  Error(Errc code, std::string sentence);
-  Error(Errc code, std::string sentence, Outcome outcome);
+  /// An error with its sentence, and the votes if nodes were asked. An Errc converts to its code.
+  Error(std::error_code code, std::string sentence);
+  Error(std::error_code code, std::string sentence, Outcome outcome);
 
-  /// The Errc as an error code. It compares equal to an Errc, and to the std::errc that fits.
+  /// The error code. It compares equal to an Errc, and to the std::errc that fits.
   [[nodiscard]] std::error_code code() const noexcept;
   /// The sentence.
   [[nodiscard]] const char* what() const noexcept override;

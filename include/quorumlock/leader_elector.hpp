@@ -18,7 +18,9 @@ namespace quorumlock {
 struct LeaderCallbacks {
   /// The work of the leader, on the thread of LeaderElector::run(). `stop` is requested to stop
   /// before another candidate may lead, or when run() is to end; return then. If `started` returns
-  /// earlier, the elector resigns and campaigns again. The leadership must not be moved from.
+  /// earlier, the elector resigns and campaigns again; if that was less than a second after the
+  /// election it pauses before, for about 100 ms at first and then twice as long each time, up to
+  /// 10 s, until a leadership has lasted for a second. The leadership must not be moved from.
   std::function<void(Leadership& leadership, std::stop_token stop)> started = {};
   /// Called after each return of `started`, once this process has resigned or lost the leadership,
   /// on the thread of LeaderElector::run().

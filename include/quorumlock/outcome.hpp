@@ -28,7 +28,8 @@ enum class Vote : std::uint8_t {
   not_writable,      ///< MISCONF, NOREPLICAS: the node refuses writes by its configuration
   unauthorized,      ///< NOAUTH, WRONGPASS, NOPERM: not executed
   not_standalone,    ///< the node is a replica or runs in cluster mode, its vote never counts
-  quarantined,       ///< the node may have forgotten locks: its vote does not count yet
+  quarantined,       ///< the node's vote does not count yet: it may have forgotten locks, or its
+                     ///< list may be ours, by the name of a node that was not reached
   not_enrolled,      ///< the node has just turned out to have forgotten; nothing was touched
   max_ttl_differs,   ///< the node has been enrolled with another max_ttl
   same_server,       ///< two of the configured addresses are this one server

@@ -33,6 +33,7 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
   if (node.done || (enrolling_ && answer.tag.round < enrol)) return;
   const Reply* reply = answer.reply;
   if (reply == nullptr || reply->type == Reply::Type::error) {
+    node.silent = reply == nullptr;
     return looked(driver, answer.node,
                   reply != nullptr ? std::string(reply->text) : driver.trouble(answer.node));
   }
@@ -122,15 +123,18 @@ void EnrolNew::enrol_all(Driver& driver) {
 
 void EnrolNew::finish(Driver& driver) {
   std::string objections;
+  Errc why = Errc::no_quorum;
   for (const auto& [number, name] : list_) {
-    const std::string& objection = nodes_[list_.place_of(number)].objection;
-    if (!objection.empty()) objections += "; " + name + " " + objection;
+    const Node& node = nodes_[list_.place_of(number)];
+    if (node.objection.empty()) continue;
+    objections += "; " + name + " " + node.objection;
+    if (!node.silent) why = Errc::misconfigured;
   }
   driver.inquiries().end(*this);
   auto then = std::move(handler);
   delete this;
   if (objections.empty()) return then({});
-  then(Error(Errc::misconfigured,
+  then(Error(why,
              "not every node was enrolled as new" + objections +
                  ". Where no client can hold a lock on these nodes, force it; else let the nodes "
                  "wait until every lock has run out"));

@@ -271,17 +271,22 @@ class Examination {
     const bool behind = std::ranges::any_of(cluster_.nodes, [&](const NodeStatus& other) {
       return other.group == node_.group && other.membership.epoch > is.epoch;
     });
-    if (behind && node_.enrolment.standing == NodeEnrolment::Standing::enrolled) {
+    const bool enrolled = node_.enrolment.standing == NodeEnrolment::Standing::enrolled;
+    if (enrolled && !behind && node_.reason == Vote::quarantined) {
+      error("nodes_differ", node_.trouble, "give all clients the same nodes, by the same names");
+    }
+    if (behind && enrolled) {
       error("behind",
             "has missed a change of the nodes: it knows the list of epoch " +
                 std::to_string(is.epoch) + ", which is over, and casts no vote",
             "take it along: quorumlock members commit");
     }
     if (is.name != is.configured_name) {
-      hint("named_otherwise",
-           "is called " + is.name + " in its list of nodes, and " + is.configured_name +
-               " by this client: while it cannot be reached, the client's list is refused",
-           "spell its address as " + is.name + ", or give it that name in the configuration");
+      error("named_otherwise",
+            "is called " + is.name + " in its list of nodes, and " + is.configured_name +
+                " by this client: a process that starts while it cannot be reached gets no lock "
+                "from any node",
+            "spell its address as " + is.name + ", or give it that name in the configuration");
     }
     // A name without a port was given by somebody, and is not an address.
     const auto elsewhere = [](const std::string& name) {

@@ -62,14 +62,15 @@ std::error_code make_error_code(Errc code) noexcept {
 }
 
 struct Error::State {
-  Errc code;
+  std::error_code code;
   std::string sentence;
   Outcome outcome;
 };
 
-Error::Error(Errc code, std::string sentence) : Error(code, std::move(sentence), Outcome()) {}
+Error::Error(std::error_code code, std::string sentence)
+    : Error(code, std::move(sentence), Outcome()) {}
 
-Error::Error(Errc code, std::string sentence, Outcome outcome)
+Error::Error(std::error_code code, std::string sentence, Outcome outcome)
     : state_(std::make_shared<const State>(State{code, std::move(sentence), std::move(outcome)})) {}
 
 std::error_code Error::code() const noexcept {

@@ -66,9 +66,14 @@ Result<void> GroupOfNodes::connect() {
       if ((one.name.empty() ? endpoint->member_name() : one.name) == name) url = one.url;
     }
     if (!redis::Endpoint::parse(url)) {
-      return Error(Errc::misconfigured, "the node " + name +
-                                            " is to leave, and its name is no address: give its "
-                                            "URL with --from");
+      // A node that has not said its name may be this one.
+      const bool all_named = std::ranges::all_of(
+          change.nodes(), [](const Change::Node& node) { return node.membership.has_value(); });
+      return Error(all_named ? Errc::misconfigured : Errc::no_quorum,
+                   "the node " + name +
+                       (all_named ? " is to leave, and its name is no address"
+                                  : " is to leave, or is one that does not say its name now") +
+                       ": give its URL with --from" + (all_named ? "" : ", or bring it back"));
     }
     options_.nodes.emplace_back(url, name);
   }

@@ -1,13 +1,25 @@
 #include <quorumlock/leader_elector.hpp>
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include <quorumlock/duration.hpp>
+#include "api/campaign_pause.hpp"
 #include "config/refusal.hpp"
+#include "loop/kernel_random.hpp"
 
 namespace quorumlock {
 namespace {
+
+/// Returns after this time, or as soon as the stop is requested.
+void rest(core::Duration span, const std::stop_token& stop) {
+  std::mutex guard;
+  std::condition_variable_any never;
+  std::unique_lock<std::mutex> lock(guard);
+  never.wait_for(lock, stop, span, [] { return false; });
+}
 
 /// Calls `observed` until it is closed; closing waits for a call that is under way.
 class Observation {
@@ -120,16 +132,21 @@ Result<void> LeaderElector::run(std::stop_token stop) {
 }
 
 Result<void> LeaderElector::campaign_and_lead(const std::stop_token& stop) {
+  detail::KernelRandom random;
+  detail::CampaignPause pause(random);
   while (!stop.stop_requested()) {
     Result<Leadership> leadership = election_.campaign(value_, stop);
     if (!leadership && stop.stop_requested()) break;
     if (!leadership) return leadership.error();
+    const Clock::time_point elected = Clock::now();
     {
       const Term term(*this, *leadership, stop);
       callbacks_.started(*leadership, term.stop_token());
     }
     (void)leadership->resign();  // fails if the leadership was lost; the nodes then know already
+    const Clock::duration led = Clock::now() - elected;
     if (callbacks_.stopped) callbacks_.stopped();
+    rest(pause.after(led), stop);
   }
   return {};
 }

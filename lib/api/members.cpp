@@ -20,8 +20,7 @@ class MembersChanger {
     for (const auto& group : groups) {
       Result<void> done = act(*group);
       if (!done && !group->name().empty()) {
-        return Error(static_cast<Errc>(done.error().code().value()),
-                     "group " + group->name() + ": " + done.error().what());
+        return Error(done.error().code(), "group " + group->name() + ": " + done.error().what());
       }
       if (!done) return done;
     }

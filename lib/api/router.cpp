@@ -1,7 +1,10 @@
 #include "api/router.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <semaphore>
 #include <system_error>
 #include <utility>
@@ -18,10 +21,20 @@
 namespace quorumlock::detail {
 namespace {
 
+/// What libuv opens for a loop: an epoll, an eventfd, a pipe for signals and, with the first loop
+/// of the process, a pipe for all loops. libuv ends the process if it cannot make that one.
+constexpr int descriptors_of_a_loop = 6;
+
+/// What we open for it, or have open at one time while the options are checked.
+constexpr int descriptors_of_ours = 2;
+
 /// A loop of our own. Its destructor runs what is still closing, then closes the loop.
 class OwnLoop {
  public:
-  OwnLoop() { uv::check(uv_loop_init(&loop_), "cannot create a loop"); }
+  OwnLoop() {
+    uv::check_descriptors(descriptors_of_a_loop, "cannot create a loop");
+    uv::check(uv_loop_init(&loop_), "cannot create a loop");
+  }
   ~OwnLoop() {
     run();
     uv_loop_close(&loop_);
@@ -35,8 +48,37 @@ class OwnLoop {
   uv_loop_t loop_{};
 };
 
+/// Memory that is kept free while a coordinator starts. A loop's thread begins with what its
+/// starting has left, and has nobody to report to that it has none.
+class Ballast {
+ public:
+  Ballast()
+      : memory_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
+  }
+  ~Ballast() { ::munmap(memory_, size); }
+  Ballast(const Ballast&) = delete;
+  Ballast& operator=(const Ballast&) = delete;
+
+ private:
+  static constexpr std::size_t size = std::size_t{4} << 20;
+  void* memory_;
+};
+
+/// The error for an exception with which a coordinator did not start: this machine lacks something.
 Error cannot_start(const std::exception& why) {
-  return {Errc::misconfigured, std::string("cannot start the coordinator: ") + why.what()};
+  const std::string begin = "cannot start the coordinator: ";
+  if (dynamic_cast<const std::bad_alloc*>(&why) != nullptr) {
+    return {std::make_error_code(std::errc::not_enough_memory), begin + "there is no memory left"};
+  }
+  std::error_code code = std::make_error_code(std::errc::resource_unavailable_try_again);
+  if (const auto* const system = dynamic_cast<const std::system_error*>(&why)) {
+    code = system->code();
+  }
+  if (code == std::errc::too_many_files_open_in_system) {
+    code = std::make_error_code(std::errc::too_many_files_open);
+  }
+  return {code, begin + why.what()};
 }
 
 Result<std::vector<Cluster>> clusters_of(Options options) {
@@ -130,12 +172,14 @@ Result<std::shared_ptr<Router>> Router::with_threads(Options options, Cluster::P
     one_at_a_time(options.log);
     one_at_a_time(options.on_event);
   }
-  Result<std::vector<Cluster>> groups = clusters_of(std::move(options));
-  if (!groups) return groups.error();
-  for (Cluster& group : *groups) group.purpose = purpose;
   std::vector<std::shared_ptr<OwnLoop>> loops;
   std::shared_ptr<Router> router;
   try {
+    const Ballast ballast;
+    uv::check_descriptors(descriptors_of_ours, "cannot check the options");
+    Result<std::vector<Cluster>> groups = clusters_of(std::move(options));
+    if (!groups) return groups.error();
+    for (Cluster& group : *groups) group.purpose = purpose;
     for (int i = 0; i < count; ++i) loops.push_back(std::make_shared<OwnLoop>());
     router = std::make_shared<Router>(std::move(*groups), count);
     router->has_threads_ = true;
@@ -168,15 +212,16 @@ Result<std::shared_ptr<Router>> Router::with_threads(Options options, Cluster::P
 Result<std::shared_ptr<Router>> Router::attached(uv_loop_t* loop, Options options) {
   if (loop == nullptr) return Error(Errc::invalid_argument, "attach: the loop is null");
   const int loops = options.loops;
-  Result<std::vector<Cluster>> groups = clusters_of(std::move(options));
-  if (!groups) return groups.error();
-  if (loops > 1) {
-    return refusal("loops is " + std::to_string(loops) +
-                   ", and attach rides the one loop that it is given: leave loops at 1, or create "
-                   "a coordinator with loops of its own");
-  }
   std::shared_ptr<Router> router;
   try {
+    uv::check_descriptors(descriptors_of_ours, "cannot check the options");
+    Result<std::vector<Cluster>> groups = clusters_of(std::move(options));
+    if (!groups) return groups.error();
+    if (loops > 1) {
+      return refusal("loops is " + std::to_string(loops) +
+                     ", and attach rides the one loop that it is given: leave loops at 1, or "
+                     "create a coordinator with loops of its own");
+    }
     router = std::make_shared<Router>(std::move(*groups), 1);
     for (const auto& runtime : router->runtimes_) {
       runtime->turning();

@@ -17,6 +17,7 @@ namespace {
 using detail::parse_options;
 using detail::quoted_unless_secret;
 using detail::refusal;
+using detail::unreadable;
 
 constexpr std::size_t largest_file = 1024 * 1024;
 
@@ -25,7 +26,7 @@ Result<std::string> read_file(const std::string& path) {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   const auto failed = [](int error) {
-    return refusal("the file cannot be read: " + std::generic_category().message(error));
+    return unreadable(error, "the file cannot be read: " + std::generic_category().message(error));
   };
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "re"));
   if (!file) return failed(errno);
@@ -80,7 +81,7 @@ Result<Options> load_options(const std::optional<Setting>& file,
                              const std::optional<Setting>& nodes) {
   std::string source;
   const auto in_source = [&source](const Error& error) {
-    return refusal(source + ": " + error.what());
+    return Error(error.code(), source + ": " + error.what());
   };
   Options options;
   if (file) {

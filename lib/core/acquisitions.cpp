@@ -241,7 +241,7 @@ void Acquisitions::settle(Time now, ClaimId id) {
   Acquisition* const acquisition = waiters_.find(waiter);
   if (acquisition == nullptr) return;
   const Tally& tally = claim.round.tally;
-  const Verdict reached = tally.reached();
+  const Verdict reached = core::reached(tally);
   const bool another_slot = acquisition->permit && acquisition->place() == 0 &&
                             reached == Verdict::won && permits_.may_try_another(now, *acquisition);
   if (another_slot) {

@@ -12,6 +12,22 @@ std::uint64_t apart(Ballot& ballot, Random& random) {
   return static_cast<std::uint64_t>(random.below(Duration(most)).count());
 }
 
+/// The nodes whose votes say that our options, or our list of nodes, are not theirs.
+NodeSet contradicting(const Tally& tally) {
+  NodeSet nodes;
+  for (const int node : tally.nodes()) {
+    switch (tally.vote(node)) {
+      case Vote::max_ttl_differs:
+      case Vote::groups_differ:
+      case Vote::terms_differ:
+      case Vote::nodes_differ:
+      case Vote::same_server: nodes.add(node); break;
+      default: break;
+    }
+  }
+  return nodes;
+}
+
 }  // namespace
 
 void Round::open(Time now, Duration ttl, NodeSet nodes, Majority by) {
@@ -76,16 +92,19 @@ Time Round::patient_until(Time now) const {
   return later(now, std::max<Duration>(std::chrono::milliseconds(5), 3 * (now - start_)));
 }
 
+Verdict reached(const Tally& tally) {
+  const NodeSet theirs = contradicting(tally);
+  const bool may_be_to_blame = !theirs.empty() && tally.leaves_no_quorum(theirs | tally.pending());
+  const Verdict so_far = tally.reached();
+  const bool unclear = may_be_to_blame && why_unreached(tally) == Errc::no_quorum;
+  return so_far == Verdict::lost && unclear ? Verdict::pending : so_far;
+}
+
 Errc why_unreached(const Tally& tally) {
   for (const int node : tally.nodes()) {
-    const Vote vote = tally.vote(node);
-    if (vote == Vote::max_ttl_differs || vote == Vote::groups_differ ||
-        vote == Vote::terms_differ || vote == Vote::nodes_differ || vote == Vote::same_server ||
-        vote == Vote::capacity_differs) {
-      return Errc::misconfigured;
-    }
+    if (tally.vote(node) == Vote::capacity_differs) return Errc::misconfigured;
   }
-  return Errc::no_quorum;
+  return tally.leaves_no_quorum(contradicting(tally)) ? Errc::misconfigured : Errc::no_quorum;
 }
 
 }  // namespace quorumlock::core

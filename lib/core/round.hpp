@@ -64,8 +64,12 @@ class Round {
   Time start_{};
 };
 
-/// Why no quorum was reached. If a node contradicts the options, the reason to report is that one,
-/// since waiting would change nothing.
+/// Whether a quorum was reached at all. Pending, too, while the nodes that have not answered decide
+/// why it was not.
+Verdict reached(const Tally& tally);
+
+/// Why no quorum was reached. It is the options' fault if the nodes that contradict them leave no
+/// quorum, whatever becomes of the others: then waiting would change nothing.
 Errc why_unreached(const Tally& tally);
 
 }  // namespace quorumlock::core

@@ -328,8 +328,12 @@ Error Calls::error_of(Errc why, const char* what, std::string_view resource,
   Outcome outcome = nodes_.outcome_of(tally, attempts);
   outcome.trace = std::move(trace);
   std::string troubles;
+  bool forgetful = false;
   for (const NodeList::Node& node : nodes_) {
     NodeVote& vote = outcome.votes[nodes_.place_of(node.number)];
+    const bool enrolled =
+        session_.link(node.number).enrolment().standing() == redis::Enrolment::Standing::enrolled;
+    forgetful = forgetful || (vote.vote == Vote::quarantined && !enrolled);
     if (core::is_answer(vote.vote) || vote.vote == Vote::pending) continue;
     vote.detail = session_.trouble(Clock::now(), node.number);
     if (!vote.detail.empty()) troubles += "; " + vote.node + ": " + vote.detail;
@@ -338,7 +342,7 @@ Error Calls::error_of(Errc why, const char* what, std::string_view resource,
                          "\": " + (reason.empty() ? make_error_code(why).message() : reason) +
                          " (" + outcome.to_string() + ")";
   if (why == Errc::no_quorum || why == Errc::misconfigured) sentence += troubles;
-  if (why == Errc::no_quorum && outcome.count(Vote::quarantined) > 0) {
+  if (why == Errc::no_quorum && forgetful) {
     sentence +=
         "; quarantined nodes vote once every lock of before has run out (quorumlock enroll waits "
         "for that)";

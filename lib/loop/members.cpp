@@ -127,6 +127,8 @@ void Members::judge(Time now) {
     node.knows_groups = its.knows_groups();
     if (link.voting_right().barred()) continue;
     node.expected = link.attempts().is_first() && !enrolled;
+    node.unheard = name.empty() && (link.state() == core::LinkState::connecting ||
+                                    link.state() == core::LinkState::down);
     node.candidate = its.candidacy().mark();
     node.ripe = its.ripe();
     node.ripe_since = its.candidacy().until();
@@ -156,6 +158,7 @@ void Members::judge(Time now) {
     others.admitted = its.admitted;
     others.why_not = its.why_not;
     others.outdated = its.outdated && confirmed;
+    others.perhaps_ours = its.perhaps_ours;
     if (its.says != core::Majority()) session_.engine().on_list(node, its.says, its.changes);
     const bool known = !its.undecided || !link.attempts().is_first();
     link.follow(now, std::move(others), {.known = known, .refusal = its.refusal, .vote = its.vote});

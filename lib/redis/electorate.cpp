@@ -18,6 +18,10 @@ constexpr std::string_view nobody_vouches =
     "is not enrolled for these groups, nor is another node of its group that we reach: run "
     "quorumlock enroll with them";
 
+const std::string& name_of(const Electorate::Node& node) {
+  return node.membership ? node.membership->name : node.name;
+}
+
 std::uint64_t draw(core::Random& random) {
   std::uint64_t number = planted(Mutant::founding_without_id) ? 1 : 0;
   while (number == 0) random.fill(std::as_writable_bytes(std::span(&number, 1)));
@@ -62,9 +66,6 @@ void Electorate::choose_founding(std::span<const Node> nodes) {
 /// anew, since the old list may have been founded with it: two lists with the same founding and
 /// epoch would look like one.
 void Electorate::take_names(std::span<const Node> nodes) {
-  const auto name_of = [](const Node& node) -> const std::string& {
-    return node.membership ? node.membership->name : node.name;
-  };
   const auto is_named = [&](const Node& node, const Founded& as) {
     return name_of(node) == as.membership->name;
   };
@@ -133,9 +134,18 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
   const bool expects = std::ranges::any_of(nodes, &Node::expected);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     judged[i].founded = founded_[i].membership;
-    if (!nodes[i].membership) continue;
+    if (!nodes[i].membership) {
+      const SharedMembership& last = nodes[i].remembered;
+      judged[i].perhaps_ours = last && perhaps_ours(*last, nodes) != nullptr;
+      continue;
+    }
     const Membership& its = *nodes[i].membership;
     judged[i].refusal = refusal_of(its, list_, std::ranges::count(list_, its.name) > 1);
+    if (const NodeNames* const list = perhaps_ours(its, nodes)) {
+      judged[i].perhaps_ours = true;
+      judged[i].vote = Vote::quarantined;
+      judged[i].refusal = unclear(its, *list, list_);
+    }
     judged[i].undecided = expects && !judged[i].refusal.empty();
     if (!judged[i].refusal.empty()) continue;
     if (its.founding != founding_) {
@@ -208,6 +218,33 @@ bool Electorate::is_outdated(const Membership& its, std::span<const Node> nodes)
   if (decided) return its.epoch != list.epoch || its.to != list.to;
   const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
   return its.epoch + 1 != list.epoch || !is_member(was, its.name);
+}
+
+/// Whether this list may be ours by other names: each of our nodes that it does not have may be one
+/// that ours does not have. A node that was restarted remembers its name, and another client's
+/// candidate on a node that has forgotten everything is for the name that it will have.
+bool Electorate::may_be_ours(const NodeNames& list, std::span<const Node> nodes) const {
+  const NodeNames lacking = without(list, list_);
+  const bool twice = std::ranges::adjacent_find(list_) != list_.end();
+  if (lacking.empty() || list.size() != list_.size() || twice) return false;
+  return std::ranges::all_of(nodes, [&](const Node& node) {
+    if (is_member(list, name_of(node))) return true;
+    if (node.membership) return false;
+    if (node.remembered) return is_member(lacking, node.remembered->name);
+    return node.unheard || std::ranges::any_of(lacking, [&](const std::string& name) {
+             const Membership as{0, 0, MembersPhase::settled, name, {}, list};
+             return node.candidate && node.candidate->digest == as.mark().digest;
+           });
+  });
+}
+
+/// The list of this membership that may be ours by other names; null if there is none.
+const NodeNames* Electorate::perhaps_ours(const Membership& its,
+                                          std::span<const Node> nodes) const {
+  if (its.epoch_of(list_)) return nullptr;
+  if (may_be_ours(its.to, nodes)) return &its.to;
+  const bool serves_both = its.phase == MembersPhase::announced;
+  return serves_both && may_be_ours(its.from, nodes) ? &its.from : nullptr;
 }
 
 /// Decides with which membership a node without a record may be enrolled.

@@ -21,6 +21,9 @@ namespace quorumlock::redis {
 /// - Our list is the set of the nodes' names. A node that has a name reports it; for any other we
 ///   use the name that we were given.
 /// - A node accepts our list by its founding, epoch and names. Of several epochs the newest counts.
+/// - A name is learnt from the node itself only. If another list differs from ours in the names of
+///   nodes that have not said theirs, it may be ours: its nodes do not vote, but nobody is to
+///   blame.
 /// - A node that is new, or may have forgotten, is enrolled with the state that is furthest along
 ///   among the nodes that vote for our list, if as many of them vouch for it as that state
 ///   requires.
@@ -45,6 +48,8 @@ class Electorate {
     core::Time seen{};
     /// The first connection to it is being made: its name may turn out to be another one.
     bool expected = false;
+    /// It has never said its name, and cannot now: it is not connected.
+    bool unheard = false;
     bool knows_groups = true;  ///< there is one group, or it has a record of our groups
     /// Memberships that are equal but not shared differ.
     bool operator==(const Node&) const = default;
@@ -53,9 +58,12 @@ class Electorate {
   struct Judgement {
     /// Why the node does not vote for our list although it has a record; empty if it votes.
     std::string refusal;
-    /// The vote of a node with a refusal: quarantined if it has our list, but of another founding
-    /// or an older epoch, since waiting may change that.
+    /// The vote of a node with a refusal: quarantined if waiting may change that. It has our list,
+    /// but of another founding or an older epoch, or its list is perhaps ours.
     Vote vote = Vote::nodes_differ;
+    /// Its list, or the one that it remembers, has other names than ours, but nodes that have not
+    /// said their names may be the ones that are missing.
+    bool perhaps_ours = false;
     bool undecided = false;  ///< the names of expected nodes may make a difference
     core::Majority says;     ///< the report of a voting node on the list
     bool changes = false;    ///< `says` is about a list that is being changed
@@ -93,6 +101,9 @@ class Electorate {
   void choose_founding(std::span<const Node> nodes);
   void propose(std::span<const Node> nodes);
   [[nodiscard]] bool is_outdated(const Membership& its, std::span<const Node> nodes) const;
+  [[nodiscard]] bool may_be_ours(const NodeNames& list, std::span<const Node> nodes) const;
+  [[nodiscard]] const NodeNames* perhaps_ours(const Membership& its,
+                                              std::span<const Node> nodes) const;
   void admit(Judgement& its, const std::string& founding_waits) const;
   static void look_together(std::span<const Node> nodes, std::vector<Judgement>& judged);
   [[nodiscard]] std::string founding_waits_for(std::span<const Node> nodes,

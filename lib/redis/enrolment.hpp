@@ -90,6 +90,7 @@ class Enrolment {
     SharedMembership admitted{};  ///< the membership with which it may be enrolled now
     std::string why_not{};        ///< why it may not be enrolled now
     bool outdated = false;        ///< its record is to be replaced: see Electorate
+    bool perhaps_ours = false;    ///< the list that it remembers is: see Electorate
 
     [[nodiscard]] const Membership& as() const { return admitted ? *admitted : *founded; }
   };
@@ -112,7 +113,8 @@ class Enrolment {
   [[nodiscard]] const Candidacy& candidacy() const { return candidacy_; }
   /// The vote of a node that is not enrolled.
   [[nodiscard]] Vote vote() const {
-    return step_ == Step::refused ? not_voting_.vote : Vote::quarantined;
+    const bool unclear = not_voting_.vote == Vote::nodes_differ && others_.perhaps_ours;
+    return step_ == Step::refused && !unclear ? not_voting_.vote : Vote::quarantined;
   }
   /// One clause on a node that is not enrolled, such as "has no enrolment".
   [[nodiscard]] const std::string& why() const { return not_voting_.why; }

@@ -272,6 +272,19 @@ std::string difference(const Membership& its, const NodeNames& ours) {
   return text + ": give all clients the same nodes";
 }
 
+std::string unclear(const Membership& its, const NodeNames& list, const NodeNames& ours) {
+  const NodeNames extra = without(ours, list);
+  const bool one = extra.size() == 1;
+  return "votes for " + in_braces(list) + " since epoch " + std::to_string(its.epoch) +
+         "; our list has " + names_in_words(extra) + ", and lacks " +
+         names_in_words(without(list, ours)) + ": " +
+         (one ? "that may be one node by two names, but only the node can say so, and it has not "
+                "been reached: bring it back, or spell its address as the other clients do"
+              : "these may be the same nodes by other names, but only they can say so, and they "
+                "have not been reached: bring them back, or spell their addresses as the other "
+                "clients do");
+}
+
 std::string refusal_of(const Membership& its, const NodeNames& ours) {
   const bool votes = its.may_vote();
   if (!votes && its.phase != MembersPhase::announced) {

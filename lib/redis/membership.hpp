@@ -75,6 +75,9 @@ using SharedMembership = std::shared_ptr<const Membership>;
 inline constexpr std::string_view connection_prefix = "quorumlock:";
 /// Why a node with this membership does not serve clients with this list.
 std::string difference(const Membership& its, const NodeNames& ours);
+/// Why a node with this membership does not serve us although `list`, which it serves, may be ours
+/// by other names.
+std::string unclear(const Membership& its, const NodeNames& list, const NodeNames& ours);
 /// Why a node with this membership does not vote for this list; empty if it does.
 std::string refusal_of(const Membership& its, const NodeNames& ours);
 /// Why a client with this list does not change the terms of a node with this membership; empty if

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -109,6 +110,7 @@ long control(BIO*, int command, long, void*) {
 Context::Context()
     : ssl_(SSL_CTX_new(TLS_client_method())),
       bio_(BIO_meth_new(BIO_TYPE_SOURCE_SINK, "quorumlock")) {
+  if (ssl_ == nullptr || bio_ == nullptr) throw std::bad_alloc();
   BIO_meth_set_read(bio_, [](BIO* bio, char* into, int most) {
     BIO_clear_retry_flags(bio);
     const int size = channel_of(bio).read_input(into, most);
@@ -146,7 +148,6 @@ Result<std::shared_ptr<const Context>> Context::load(const TlsOptions& options) 
   ERR_clear_error();
   const std::shared_ptr<Context> context(new Context);
   SSL_CTX* const ssl = context->ssl_;
-  if (ssl == nullptr || context->bio_ == nullptr) return refused("OpenSSL cannot be used");
   const bool only_1_3 = options.min_version == TlsVersion::tls_1_3;
   SSL_CTX_set_min_proto_version(ssl, only_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
   if (const Result<void> good = load_authorities(ssl, options); !good) return good.error();

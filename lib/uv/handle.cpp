@@ -1,9 +1,23 @@
 #include "uv/handle.hpp"
 
+#include <sys/eventfd.h>
+
+#include <cerrno>
 #include <type_traits>
 #include <utility>
+#include <vector>
+
+#include "uv/descriptor.hpp"
 
 namespace quorumlock::uv {
+
+void check_descriptors(int count, const char* what) {
+  std::vector<Descriptor> opened;
+  for (int i = 0; i < count; ++i) {
+    opened.emplace_back(::eventfd(0, EFD_CLOEXEC));
+    if (!opened.back()) check(-errno, what);
+  }
+}
 
 // libuv owns a handle until its close callback, so each handle lives on the heap and outlives its
 // wrapper.

@@ -33,6 +33,9 @@ inline void check(int status, const char* what) {
   if (status < 0) throw std::system_error(-status, std::generic_category(), what);
 }
 
+/// Throws std::system_error unless this process can open so many more descriptors now.
+void check_descriptors(int count, const char* what);
+
 /// Watches a file descriptor on a loop. The caller owns the descriptor and may close it right after
 /// close(). The libuv handle is unreferenced: it does not keep the loop alive.
 class Poll {

@@ -39,6 +39,8 @@ class AresLookup final : public Lookup {
 
   void begin(const std::string& host, Listener& listener) override {
     listener_ = &listener;
+    // c-ares takes a file that it cannot open for one that does not have the name.
+    check_descriptors(1, "no file can be opened");
     // The hosts file first. If it has the name, nobody else is asked.
     if (open_channel("f")) ask(host, AF_UNSPEC);
     if (answer_.addresses.empty()) {

@@ -355,5 +355,41 @@ TEST_F(Elections, WorkOnTheLoopOfAHost) {
   EXPECT_TRUE(cluster().keys().empty());
 }
 
+TEST_F(Elections, AnElectorWhoseWorkCannotBeginCampaignsLessAndLessOften) {
+  // The work returns at once, five times, and is let work the sixth time. Without a pause there
+  // were hundreds of leaderships a second, each with some seventy commands on each node.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  std::vector<Clock::time_point> elected;  // written by one thread, read after its end
+  std::stop_source ending;
+  LeaderCallbacks callbacks;
+  callbacks.started = [&](Leadership&, const std::stop_token&) {
+    elected.push_back(Clock::now());
+    if (elected.size() == 6) ending.request_stop();
+  };
+  LeaderElector elector(coordinator, key, "one", callbacks);
+  const long long before = cluster().commands(0);
+  ASSERT_TRUE(ok(elector.run(ending.get_token())));
+  const long long commands = cluster().commands(0) - before;
+  ASSERT_EQ(elected.size(), 6U);
+  for (int i = 0; i < 5; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    EXPECT_GE(elected[at + 1] - elected[at], 50ms * (1 << i)) << i;
+  }
+  EXPECT_LT(commands, 6 * 100);
+}
+
+TEST_F(Elections, AnElectorThatPausesEndsAtOnce) {
+  // The stop is requested in the first pause.
+  Coordinator coordinator = connect();
+  std::stop_source ending;
+  LeaderCallbacks callbacks;
+  callbacks.started = [](Leadership&, const std::stop_token&) {};
+  callbacks.stopped = [&] { ending.request_stop(); };
+  LeaderElector elector(coordinator, key, "one", callbacks);
+  EXPECT_TRUE(ok(elector.run(ending.get_token())));
+  EXPECT_FALSE(elector.leads());
+}
+
 }  // namespace
 }  // namespace quorumlock::test

@@ -1,8 +1,12 @@
 /// Another process for the tests: `integration_worker COMMAND URL,URL,... RESOURCE [ARGUMENT...]`.
 /// Its arguments and the lines of its standard input control it, and it answers by lines.
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
+#include <uv.h>
 #include <quorumlock/quorumlock.hpp>
 
 #include <atomic>
@@ -196,6 +200,109 @@ int crowd(Coordinator& coordinator, const std::string& resource, const std::stri
   return 0;
 }
 
+/// The code and the sentence of an error, on one line.
+std::string told(const Error& error) {
+  const std::error_code code = error.code();
+  return (code == std::errc::too_many_files_open              ? "files: "
+          : code == std::errc::not_enough_memory              ? "memory: "
+          : code.category() == category()                     ? "ours: "
+          : code == std::errc::resource_unavailable_try_again ? "threads: "
+                                                              : "other: ") +
+         std::string(error.what());
+}
+
+/// Tries to lock, at once, and prints the result.
+void try_to_lock(Coordinator& coordinator, const std::string& resource,
+                 std::chrono::milliseconds wait = 0ms) {
+  const Result<Lease> lease = coordinator.acquire(resource, {.wait = wait});
+  std::cout << (lease ? "locked" : told(lease.error())) << std::endl;
+}
+
+std::chrono::nanoseconds time_of_cpu() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+/// Creates a coordinator when this process can open so many descriptors more, tries to lock, waits
+/// for a while and prints for how much of that it was busy, and locks once it can open more.
+/// ARGUMENTS: the number of descriptors.
+int with_descriptors(const std::string& urls, const std::string& resource,
+                     const std::string& free) {
+  const rlimit few{64, 64};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  std::vector<int> hoard;
+  for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) hoard.push_back(fd);
+  for (int i = 0; i < std::stoi(free); ++i, hoard.pop_back()) ::close(hoard.back());
+  Result<Coordinator> coordinator = Coordinator::create(options_for(urls));
+  std::cout << (coordinator ? "created" : told(coordinator.error())) << std::endl;
+  if (!coordinator) {
+    for (const int fd : hoard) ::close(fd);
+    coordinator = Coordinator::create(options_for(urls));
+  } else {
+    try_to_lock(*coordinator, resource + "/few");
+    const auto begin = Clock::now();
+    const std::chrono::nanoseconds before = time_of_cpu();
+    (void)coordinator->acquire(resource + "/few", {.wait = 300ms});
+    std::cout << (2 * (time_of_cpu() - before) < Clock::now() - begin ? "calm" : "busy")
+              << std::endl;
+    for (const int fd : hoard) ::close(fd);
+  }
+  try_to_lock(coordinator.value(), resource, 20s);
+  return 0;
+}
+
+/// Becomes a user whose number of threads can be limited, if this is root.
+void leave_root() {
+  constexpr uid_t nobody = 65534;
+  if (::getuid() == 0 && ::setresuid(nobody, nobody, nobody) != 0) std::abort();
+}
+
+/// Creates a coordinator when this process can start no thread; then attaches one to a loop, which
+/// needs a thread for its credentials only.
+int without_threads(const std::string& urls, const std::string& resource) {
+  leave_root();
+  const rlimit none_more{0, 0};
+  ::setrlimit(RLIMIT_NPROC, &none_more);
+  const Result<Coordinator> none = Coordinator::create(options_for(urls));
+  std::cout << (none ? "created" : told(none.error())) << std::endl;
+  Options options = options_for(urls);
+  std::atomic<bool> asked{false};
+  options.credentials = [&asked](std::string_view, std::stop_token) {
+    asked = true;
+    return Result<Credentials>(Credentials{"nobody", "secret"});
+  };
+  uv_loop_t loop;
+  (void)uv_loop_init(&loop);
+  {
+    Coordinator attached = Coordinator::attach(&loop, options).value();
+    attached.async_acquire(resource, [&](const Result<Lease>& lease) {
+      std::cout << (lease ? "locked" : told(lease.error())) << std::endl;
+      attached.async_close([] {});
+    });
+    uv_run(&loop, UV_RUN_DEFAULT);
+  }
+  return asked ? 1 : 0;
+}
+
+/// Creates a coordinator when this process may have so much memory more, and locks. ARGUMENTS: the
+/// memory in KiB.
+int with_memory(const std::string& urls, const std::string& resource, const std::string& more) {
+  const Options options = options_for(urls);
+  long long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const auto all = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + std::stoll(more) * 1024);
+  const rlimit most{all, all};
+  ::setrlimit(RLIMIT_AS, &most);
+  Result<Coordinator> coordinator = Coordinator::create(options);
+  if (!coordinator) {
+    std::cout << told(coordinator.error()) << std::endl;
+    return 0;
+  }
+  try_to_lock(*coordinator, resource, 20s);
+  return 0;
+}
+
 /// Leaves main() with a locked mutex.
 int leave(const std::string& urls, const std::string& resource) {
   static Coordinator coordinator = Coordinator::create(options_for(urls)).value();
@@ -210,6 +317,11 @@ int leave(const std::string& urls, const std::string& resource) {
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.at(0) == "fences") return fences(words.at(1), words.at(2), words.at(3), words.at(4));
+  if (words.at(0) == "descriptors") {
+    return with_descriptors(words.at(1), words.at(2), words.at(3));
+  }
+  if (words.at(0) == "threads") return without_threads(words.at(1), words.at(2));
+  if (words.at(0) == "memory") return with_memory(words.at(1), words.at(2), words.at(3));
   if (words.at(0) == "leave") return leave(words.at(1), words.at(2));
   Coordinator coordinator = Coordinator::create(options_for(words.at(1))).value();
   if (words.at(0) == "hold") return hold(coordinator, words.at(2), words.at(3));

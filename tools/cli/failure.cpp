@@ -42,16 +42,28 @@ std::string word_for(Errc code) {
   return "failed";
 }
 
+/// No Errc if this machine lacks something.
+Errc errc_of(const Error& error) {
+  const std::error_code code = error.code();
+  return code.category() == category() ? static_cast<Errc>(code.value()) : Errc();
+}
+
 }  // namespace
 
 Failure::Failure(const Error& error)
-    : exit_code_(exit_code_of(static_cast<Errc>(error.code().value()))),
-      code_(word_for(static_cast<Errc>(error.code().value()))),
+    : exit_code_(exit_code_of(errc_of(error))),
+      code_(word_for(errc_of(error))),
       sentence_(error.what()),
       outcome_(error.outcome()) {}
 
 Failure Failure::system(const std::string& what) {
   return local(what + ": " + std::generic_category().message(errno));
+}
+
+Failure Failure::unreadable(const std::string& what) {
+  const bool shortage = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+  const std::string sentence = what + ": " + std::generic_category().message(errno);
+  return shortage ? local(sentence) : usage(sentence);
 }
 
 Failure Failure::interrupted(int signal, const std::string& meanwhile) {

@@ -26,6 +26,9 @@ class Failure : public std::exception {
   }
   /// Returns local() with the text of errno.
   static Failure system(const std::string& what);
+  /// Returns usage() with the text of errno for a file that cannot be read, or local() if the file
+  /// is not to blame.
+  static Failure unreadable(const std::string& what);
   /// Returns the failure of a command that a signal ended before it began anything.
   static Failure interrupted(int signal, const std::string& meanwhile);
 

@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <quorumlock/version.hpp>
+#include <string_view>
 
 #include "arguments.hpp"
 #include "commands.hpp"
@@ -141,14 +143,20 @@ int main(int argc, char** argv) {
   using namespace quorumlock::cli;
   fill_standard_descriptors();
   ignore_broken_pipes();
-  const Arguments arguments(argc, argv);
-  Globals globals;
-  if (arguments.json_log) set_log_format(LogFormat::json);
   try {
-    return parse_and_run(arguments, globals);
-  } catch (const Failure& failure) {
-    return report(failure, arguments);
-  } catch (const std::exception& error) {
-    return report(Failure::local(error.what()), arguments);
+    const Arguments arguments(argc, argv);
+    Globals globals;
+    if (arguments.json_log) set_log_format(LogFormat::json);
+    try {
+      return parse_and_run(arguments, globals);
+    } catch (const Failure& failure) {
+      return report(failure, arguments);
+    } catch (const std::exception& error) {
+      return report(Failure::local(error.what()), arguments);
+    }
+  } catch (const std::bad_alloc&) {  // there is none for a report either
+    constexpr std::string_view sentence = "quorumlock: there is no memory left\n";
+    (void)!::write(STDERR_FILENO, sentence.data(), sentence.size());
+    return ExitCode::failed;
   }
 }

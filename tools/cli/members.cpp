@@ -154,7 +154,7 @@ class Work {
     for (;;) {
       const Result<void> done = step();
       if (done) return;
-      if (static_cast<Errc>(done.error().code().value()) != Errc::timed_out) check(done);
+      if (done.error().code() != Errc::timed_out) check(done);
       say(done.error().what());
       pause(between_looks_of_members, done.error().what());
     }

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -60,6 +61,7 @@ struct NodesWatch::Watched {
     // An unknown version: the file may have changed since the options were read, so it is read
     // once.
     Version seen{};
+    bool lacked = false;
     std::unique_lock<std::mutex> lock(guard);
     while (!over) {
       const bool asked = std::exchange(look, false);
@@ -67,9 +69,12 @@ struct NodesWatch::Watched {
       const Version version = version_of(file).value_or(seen);
       std::optional<Result<Options>> now;
       if (asked || version != seen) now = load_options(Setting{"--config", file}, std::nullopt);
-      seen = version;
+      // If this process lacks a descriptor, the file is read later, and that is said once.
+      const bool lacks = now && !*now && now->error().code() != Errc::invalid_argument;
+      if (!lacks) seen = version;
       lock.lock();
-      if (now && !over) take(*now);
+      if (now && !over && !(lacks && lacked)) take(*now);
+      lacked = lacks;
       changed.wait_for(lock, look_every, [this] { return over || look; });
     }
     ended = true;
@@ -97,7 +102,13 @@ NodesWatch::NodesWatch(const Globals& globals, const Options& options, Coordinat
     : watched_(globals.file_of_nodes()
                    ? new Watched{coordinator, *globals.file_of_nodes(), lists_of(options)}
                    : nullptr) {
-  if (watched_ != nullptr) std::thread([watched = watched_] { watched->watch(); }).detach();
+  if (watched_ == nullptr) return;
+  try {
+    std::thread([watched = watched_] { watched->watch(); }).detach();
+  } catch (const std::system_error& error) {
+    throw Failure::local("cannot start the thread that watches the configuration file: " +
+                         error.code().message());
+  }
 }
 
 NodesWatch::~NodesWatch() {

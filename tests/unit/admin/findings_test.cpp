@@ -289,6 +289,20 @@ TEST(Findings, NamesThatMislead) {
   std::vector<Finding> found = findings_of(status);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].code, "named_otherwise");
+  EXPECT_EQ(found[0].severity, Severity::error);
+
+  // A node that was not reached may have the name that is missing.
+  status = members();
+  status.nodes[0].votes = false;
+  status.nodes[0].state = NodeState::quarantined;
+  status.nodes[0].reason = Vote::quarantined;
+  status.nodes[0].enrolment.standing = NodeEnrolment::Standing::enrolled;
+  status.nodes[0].trouble = "votes for {a:1, b:1 and c:1}; our list has d:1, and lacks c:1";
+  found = findings_of(status);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, "nodes_differ");
+  EXPECT_EQ(found[0].severity, Severity::error);
+  EXPECT_EQ(found[0].what, status.nodes[0].trouble);
 
   status = members();
   for (NodeStatus& node : status.nodes) node.membership.nodes = {"127.0.0.1:1", "b:1", "c:1"};

@@ -32,5 +32,14 @@ TEST(Errors, WithoutAnEquivalentEqualOnlyThemselves) {
   EXPECT_NE(make_error_code(Errc::lost), std::errc::timed_out);
 }
 
+TEST(Errors, OfAMachineThatLacksSomethingAreNoneOfOurs) {
+  // The numbers of errno mean something else than those of Errc: EAGAIN is that of misconfigured.
+  const Error error(std::make_error_code(std::errc::resource_unavailable_try_again), "no thread");
+  EXPECT_EQ(error.code(), std::errc::resource_unavailable_try_again);
+  EXPECT_EQ(error.code().value(), static_cast<int>(Errc::misconfigured));
+  EXPECT_NE(error.code(), Errc::misconfigured);
+  EXPECT_NE(error.code(), Errc::contended);
+}
+
 }  // namespace
 }  // namespace quorumlock

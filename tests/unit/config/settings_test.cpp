@@ -8,6 +8,7 @@
 
 #include <quorumlock/options.hpp>
 
+#include "support/no_descriptors.hpp"
 #include "unit/support/refusal.hpp"
 
 namespace quorumlock {
@@ -43,6 +44,16 @@ class Settings : public testing::Test {
 TEST_F(Settings, ReadsAFile) {
   // A file contains the same JSON object.
   EXPECT_EQ(Options::from_file(file("{" + two_nodes + R"(, "ttl": "5s"})")).value().ttl, 5s);
+}
+
+TEST_F(Settings, AFileIsNotToBlameIfThisProcessCanOpenNone) {
+  const std::string path = file("{" + two_nodes + "}");
+  const test::NoDescriptors none;
+  const Result<Options> options = Options::from_file(path);
+  ASSERT_FALSE(options);
+  EXPECT_EQ(options.error().code(), std::errc::too_many_files_open);
+  EXPECT_EQ(options.error().what(),
+            "\"" + path + "\": the file cannot be read: Too many open files");
 }
 
 TEST_F(Settings, NamesAFileAndWhyItCannotBeUsed) {

@@ -217,6 +217,22 @@ TEST(Acquisitions, ErrorsDoNotCountAsAnswers) {
   }
 }
 
+TEST(Acquisitions, TheReasonWaitsForTheNodesThatDecideIt) {
+  // Two of five nodes vote for another list and one may have forgotten locks: no quorum can be had.
+  // Whether the options are at fault depends on the other two.
+  for (const Vote vote : {Vote::nodes_differ, Vote::granted}) {
+    EngineDriver driver(5);
+    driver.link(0, LinkState::quarantined, Vote::quarantined);
+    driver.link(1, LinkState::quarantined, Vote::nodes_differ);
+    driver.link(2, LinkState::quarantined, Vote::nodes_differ);
+    driver.acquire(1, ten_seconds);
+    EXPECT_EQ(driver.count<core::Refused>(), 0U);
+    driver.reply({3, 4}, vote);
+    EXPECT_EQ(driver.only<core::Refused>().why,
+              vote == Vote::granted ? Errc::no_quorum : Errc::misconfigured);
+  }
+}
+
 TEST(Acquisitions, RetriesPauseForTheDelayAndSomeJitter) {
   // The pause from the verdict to the next attempt is at least the delay, less than delay and
   // jitter together, and not always the same.

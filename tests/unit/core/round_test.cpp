@@ -114,12 +114,25 @@ TEST_F(RoundTest, IsGivenThreeTimesAsLongAsTheQuorumTookForTheRest) {
   EXPECT_EQ(round.patient_until(Time(1s) + 100ms), Time(1s) + 400ms);
 }
 
-TEST(RoundWhyUnreached, IsTheOptionsFaultIfANodeContradictsThem) {
+TEST(RoundWhyUnreached, IsTheOptionsFaultIfTheOtherNodesAreNoQuorum) {
+  // Two of five nodes contradict the options, and the other three could have granted: that they are
+  // away is the reason, and ends when they are back. A third one leaves nothing to wait for.
   Tally tally;
-  tally.begin(NodeSet::first(3));
+  tally.begin(NodeSet::first(5));
   tally.record(0, Vote::timed_out);
   EXPECT_EQ(why_unreached(tally), Errc::no_quorum);
   tally.record(1, Vote::terms_differ);
+  tally.record(2, Vote::same_server);
+  EXPECT_EQ(why_unreached(tally), Errc::no_quorum);
+  tally.record(3, Vote::nodes_differ);
+  EXPECT_EQ(why_unreached(tally), Errc::misconfigured);
+}
+
+TEST(RoundWhyUnreached, IsTheOptionsFaultIfASemaphoreHasAnotherCapacity) {
+  // One node is enough: the permits that it has were given for another capacity.
+  Tally tally;
+  tally.begin(NodeSet::first(5));
+  tally.record(3, Vote::capacity_differs);
   EXPECT_EQ(why_unreached(tally), Errc::misconfigured);
 }
 

@@ -6,6 +6,8 @@
 namespace quorumlock::test {
 namespace {
 
+const std::string vote_for_us = "*2\r\n:1700000000000000\r\n:41\r\n";
+
 /// Node n2 of three calls itself b, and so do the others.
 class MembersCalledOtherwise : public ::testing::Test {
  protected:
@@ -38,11 +40,72 @@ TEST_F(MembersCalledOtherwise, ANameHoldsWhileItsNodeIsAway) {
 }
 
 TEST_F(MembersCalledOtherwise, ANodeThatWasNeverReachedIsNotGuessed) {
-  // Two names are known and one is missing, which does not show that n2 is the missing one.
+  // Two names are known and one is missing, which does not show that n2 is the missing one. But it
+  // may be, so that the nodes that are there do not call the list wrong.
   driver.away[1] = true;
   driver.start();
   EXPECT_EQ(state(0), core::LinkState::quarantined);
-  EXPECT_EQ(driver.session.link(0).reason(), Vote::nodes_differ);
+  EXPECT_EQ(driver.session.link(0).reason(), Vote::quarantined);
+  EXPECT_EQ(driver.session.link(0).trouble(driver.now),
+            "votes for {b, n1 and n3} since epoch 0; our list has n2, and lacks b: that may be one "
+            "node by two names, but only the node can say so, and it has not been reached: bring "
+            "it back, or spell its address as the other clients do");
+  driver.acquire();
+  ASSERT_EQ(driver.refused.size(), 1U);
+  EXPECT_EQ(driver.refused[0].why, Errc::no_quorum);
+}
+
+TEST_F(MembersCalledOtherwise, AnAcquisitionWaitsForTheNodeThatWasNeverReached) {
+  driver.away[1] = true;
+  driver.start();
+  driver.acquire("key", 10s);
+  EXPECT_TRUE(driver.refused.empty());
+  driver.away[1] = false;
+  for (int turn = 0; turn < 50 && state(1) != core::LinkState::up; ++turn) {
+    for (const int node : {0, 2}) {  // they are read again meanwhile
+      if (driver.asked(node).empty()) continue;
+      const SessionDriver::Server& its = driver.servers[static_cast<std::size_t>(node)];
+      driver.reply(node, "MGET", LinkDriver::both(*its.enrolment, *its.members));
+    }
+    driver.pass(100ms);
+  }
+  for (const int node : {0, 1, 2}) EXPECT_EQ(state(node), core::LinkState::up) << node;
+  driver.reply(0, "EVALSHA", vote_for_us);
+  driver.reply(2, "EVALSHA", vote_for_us);
+  EXPECT_EQ(driver.acquired, 1);
+}
+
+TEST_F(MembersCalledOtherwise, ANodeThatWasRestartedSaysItsNameOnceItIsEnrolled) {
+  // n2 remembers that it is b. A record of an earlier run may be a copy, so that we do not take the
+  // name, but no node calls our list wrong.
+  driver.servers[1].enrolment = "run9:1000,86400";
+  driver.start();
+  for (const int node : {0, 1, 2}) {
+    EXPECT_EQ(driver.session.link(node).reason(), Vote::quarantined) << node;
+  }
+}
+
+TEST_F(MembersCalledOtherwise, ANodeThatAnotherClientIsEnrollingSaysItsNameThen) {
+  // n2 has forgotten everything, and waits with another client's candidate for b.
+  driver.servers[1].enrolment = "";
+  driver.start();
+  redis::EnrolmentRecord record = *redis::EnrolmentRecord::parse("run2:1000,86400");
+  record.members = driver.servers[1].members->mark();
+  const std::string candidate = redis::EnrolmentCandidate{record, "5", 0, false}.to_string();
+  driver.reply(1, "EVAL candidate", "*2\r\n:2\r\n" + LinkDriver::bulk(candidate));
+  for (const int node : {0, 1, 2}) {
+    EXPECT_EQ(driver.session.link(node).reason(), Vote::quarantined) << node;
+  }
+}
+
+TEST_F(MembersCalledOtherwise, ANodeOfNoListIsNotAMissingOne) {
+  // n2 is there, and blank: nothing says that it is b.
+  driver.servers[1].enrolment = "";
+  driver.start();
+  driver.look(1);
+  driver.acquire();
+  ASSERT_EQ(driver.refused.size(), 1U);
+  EXPECT_EQ(driver.refused[0].why, Errc::misconfigured);
 }
 
 TEST(Members, ARecordThatContradictsTooFewVotersHasThemReadAgain) {

@@ -71,6 +71,47 @@ TEST_F(ElectorateTest, ANodeHasTheNameThatItReports) {
   EXPECT_NE(away[0].refusal.find("lacks b"), std::string::npos) << away[0].refusal;
 }
 
+TEST_F(ElectorateTest, AListThatDiffersOnlyInNodesThatWereNotReachedMayBeOurs) {
+  // As many names are missing as nodes have not been reached: each may be one of them.
+  const auto unheard = [](const std::string& name) {
+    return Electorate::Node{.name = name, .unheard = true};
+  };
+  const NodeNames other = {"a", "x", "y"};
+  auto judged = judge({with("a", settled(other)), unheard("b"), unheard("c")});
+  EXPECT_TRUE(judged[0].perhaps_ours);
+  EXPECT_EQ(judged[0].vote, Vote::quarantined);
+  EXPECT_EQ(judged[0].refusal,
+            "votes for {a, x and y} since epoch 0; our list has b and c, and lacks x and y: these "
+            "may be the same nodes by other names, but only they can say so, and they have not "
+            "been reached: bring them back, or spell their addresses as the other clients do");
+  // c is there, so it is no other node.
+  judged = judge({with("a", settled(other)), unheard("b"), blank("c")});
+  EXPECT_EQ(judged[0].vote, Vote::nodes_differ);
+  // The list has more nodes than ours.
+  judged = judge({with("a", settled({"a", "x", "y", "z"})), unheard("b"), unheard("c")});
+  EXPECT_EQ(judged[0].vote, Vote::nodes_differ);
+  // Two of our nodes have one name.
+  judged = judge(
+      {with("a", settled({"a", "b", "c"})), with("a", settled({"a", "b", "c"})), unheard("d")});
+  EXPECT_EQ(judged[0].vote, Vote::nodes_differ);
+}
+
+TEST_F(ElectorateTest, EitherListOfAnAnnouncedChangeMayBeOurs) {
+  Membership its = settled({"a", "b", "x"}, 4);
+  its.phase = MembersPhase::announced;
+  its.from = {"a", "b", "x"};
+  its.to = {"a", "b", "y", "z"};
+  std::vector<Electorate::Node> nodes = {with("a", its), with("b", its)};
+  nodes.push_back({.name = "c", .unheard = true});
+  EXPECT_EQ(judge(nodes)[0].vote, Vote::quarantined) << "c may be x";
+  nodes.push_back({.name = "d", .unheard = true});
+  EXPECT_EQ(judge(nodes)[0].vote, Vote::quarantined) << "c and d may be y and z";
+  its.phase = MembersPhase::unsettled;
+  its.epoch = 5;
+  nodes = {with("a", its), with("b", its), {.name = "c", .unheard = true}};
+  EXPECT_EQ(judge(nodes)[0].vote, Vote::nodes_differ) << "clients with the old list are refused";
+}
+
 TEST_F(ElectorateTest, NothingIsDecidedBeforeTheNamesAreKnown) {
   // The first connection to b.example is still being made.
   Electorate::Node b = blank("b.example");

@@ -19,10 +19,11 @@ constexpr std::size_t longest_token = 4096;
 /// Reads the first line. Throws Failure.
 std::string token_of(const std::string& file) {
   std::ifstream from(file);
+  if (!from) throw Failure::unreadable("--token-file is \"" + file + "\", which cannot be read");
   std::string token;
   if (!std::getline(from, token)) {
     throw Failure::usage("--token-file is \"" + file +
-                         "\", which cannot be read or is empty: give a file whose first line is "
+                         "\", which is empty or is no file: give a file whose first line is "
                          "the token");
   }
   token.erase(token.find_last_not_of(" \t\r") + 1);

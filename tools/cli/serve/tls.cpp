@@ -32,8 +32,7 @@ std::string what_is(const char* flag, const std::string& file) {
 void check_readable(const char* flag, const std::string& file) {
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
-    throw Failure::usage(what_is(flag, file) +
-                         ", which cannot be read: " + std::generic_category().message(errno));
+    throw Failure::unreadable(what_is(flag, file) + ", which cannot be read");
   }
   ::close(fd);
 }
