@@ -22,6 +22,7 @@ void EnrolNew::start(Driver& driver) {
   list_ = driver.nodes();
   nodes_.resize(static_cast<std::size_t>(list_.size()));
   to_come_ = list_.size();
+  driver.ask_facts();
   for (const NodeList::Node& node : list_) {
     driver.inquiries().ask(*this, node.number, record, {"GET", redis::enrolment_key});
   }
@@ -35,6 +36,10 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
   if (reply == nullptr || reply->type == Reply::Type::error) {
     return looked(driver, answer.node,
                   reply != nullptr ? std::string(reply->text) : driver.trouble(answer.node));
+  }
+  if (const auto& refused = driver.link(answer.node).greeting().writes_refused()) {
+    node.refuses = refused->vote == Vote::refuses_writes;
+    return looked(driver, answer.node, "refuses writes: " + refused->why);
   }
   switch (static_cast<Question>(answer.tag.round)) {
     case record:
@@ -122,18 +127,24 @@ void EnrolNew::enrol_all(Driver& driver) {
 
 void EnrolNew::finish(Driver& driver) {
   std::string objections;
+  bool may_pass = true;
   for (const auto& [number, name] : list_) {
-    const std::string& objection = nodes_[list_.place_of(number)].objection;
-    if (!objection.empty()) objections += "; " + name + " " + objection;
+    const Node& node = nodes_[list_.place_of(number)];
+    if (node.objection.empty()) continue;
+    objections += "; " + name + " " + node.objection;
+    may_pass = may_pass && node.refuses;
   }
   driver.inquiries().end(*this);
   auto then = std::move(handler);
   delete this;
   if (objections.empty()) return then({});
+  const std::string why = "not every node was enrolled as new" + objections;
+  if (may_pass) {
+    return then(Error(Errc::no_quorum, why + ". quorumlock doctor says what to do first"));
+  }
   then(Error(Errc::misconfigured,
-             "not every node was enrolled as new" + objections +
-                 ". Where no client can hold a lock on these nodes, force it; else let the nodes "
-                 "wait until every lock has run out"));
+             why + ". Where no client can hold a lock on these nodes, force it; else let the nodes "
+                   "wait until every lock has run out"));
 }
 
 }  // namespace quorumlock::detail

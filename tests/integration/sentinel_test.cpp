@@ -77,7 +77,7 @@ TEST_F(SentinelFronted, APrimaryThatIsCutOffGrantsNothing) {
   EXPECT_TRUE(eventually([&] {
     const Result<Lease> refused = coordinator.acquire(resource_of_this_test("other"));
     return fails_with(refused, Errc::no_quorum) &&
-           refused.error().outcome().votes.at(2).vote == Vote::not_writable;
+           refused.error().outcome().votes.at(2).vote == Vote::refuses_writes;
   }));
   for (int node = 0; node < 2; ++node) replicas.resume(node);
 }
