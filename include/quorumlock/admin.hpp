@@ -19,8 +19,9 @@
 /// cluster, and how its nodes are enrolled. The command line is written with it.
 namespace quorumlock {
 
-/// error: a lock could be lost, or this node can never vote. hint: the cluster is well for now.
-enum class Severity { error, hint };
+/// error: a lock could be lost, or this node can never vote. warning: the next failure may stop all
+/// locks. hint: the cluster is well for now.
+enum class Severity { error, warning, hint };
 /// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(Severity severity) noexcept;
 

@@ -23,9 +23,7 @@ enum class Vote : std::uint8_t {
   no_script,         ///< NOSCRIPT: not executed, sent again with the script's source
   loading,           ///< LOADING or MASTERDOWN: not executed
   busy,              ///< BUSY: a script blocks the node, not executed
-  read_only,         ///< READONLY: the node is a replica, its vote never counts
-  out_of_memory,     ///< OOM: the write was refused
-  not_writable,      ///< MISCONF, NOREPLICAS: the node refuses writes by its configuration
+  refuses_writes,    ///< OOM, MISCONF, NOREPLICAS, READONLY, or a command that it does not know
   unauthorized,      ///< NOAUTH, WRONGPASS, NOPERM: not executed
   not_standalone,    ///< the node is a replica or runs in cluster mode, its vote never counts
   quarantined,       ///< the node's vote does not count yet: it may have forgotten locks, or its

@@ -22,6 +22,7 @@ void EnrolNew::start(Driver& driver) {
   list_ = driver.nodes();
   nodes_.resize(static_cast<std::size_t>(list_.size()));
   to_come_ = list_.size();
+  driver.ask_facts();
   for (const NodeList::Node& node : list_) {
     driver.inquiries().ask(*this, node.number, record, {"GET", redis::enrolment_key});
   }
@@ -33,9 +34,13 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
   if (node.done || (enrolling_ && answer.tag.round < enrol)) return;
   const Reply* reply = answer.reply;
   if (reply == nullptr || reply->type == Reply::Type::error) {
-    node.silent = reply == nullptr;
+    node.may_pass = reply == nullptr;
     return looked(driver, answer.node,
                   reply != nullptr ? std::string(reply->text) : driver.trouble(answer.node));
+  }
+  if (const auto& refused = driver.link(answer.node).greeting().writes_refused()) {
+    node.may_pass = refused->vote == Vote::refuses_writes;
+    return looked(driver, answer.node, "refuses writes: " + refused->why);
   }
   switch (static_cast<Question>(answer.tag.round)) {
     case record:
@@ -123,21 +128,24 @@ void EnrolNew::enrol_all(Driver& driver) {
 
 void EnrolNew::finish(Driver& driver) {
   std::string objections;
-  Errc why = Errc::no_quorum;
+  bool may_pass = true;
   for (const auto& [number, name] : list_) {
     const Node& node = nodes_[list_.place_of(number)];
     if (node.objection.empty()) continue;
     objections += "; " + name + " " + node.objection;
-    if (!node.silent) why = Errc::misconfigured;
+    may_pass = may_pass && node.may_pass;
   }
   driver.inquiries().end(*this);
   auto then = std::move(handler);
   delete this;
   if (objections.empty()) return then({});
-  then(Error(why,
-             "not every node was enrolled as new" + objections +
-                 ". Where no client can hold a lock on these nodes, force it; else let the nodes "
-                 "wait until every lock has run out"));
+  const std::string why = "not every node was enrolled as new" + objections;
+  if (may_pass) {
+    return then(Error(Errc::no_quorum, why + ". quorumlock doctor says what to do first"));
+  }
+  then(Error(Errc::misconfigured,
+             why + ". Where no client can hold a lock on these nodes, force it; else let the nodes "
+                   "wait until every lock has run out"));
 }
 
 }  // namespace quorumlock::detail

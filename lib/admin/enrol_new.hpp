@@ -38,7 +38,7 @@ class EnrolNew final : public Inquiry {
   struct Node {
     std::string record;
     std::string objection;  ///< why the node must not be enrolled
-    bool silent = false;    ///< it has not answered
+    bool may_pass = false;  ///< it has not answered, or refuses writes
     int looks = 0;          ///< how often our link has looked at its enrolment
     bool done = false;  ///< looked at, or later enrolled, or given up: its answers no longer count
   };

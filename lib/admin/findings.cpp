@@ -36,6 +36,25 @@ std::string seconds_left(nanoseconds duration) {
   return std::to_string(std::chrono::ceil<std::chrono::seconds>(duration).count()) + " s left";
 }
 
+/// What to do about a node that refuses every write, by its own words.
+const char* remedy_of_refusal(const std::string& words) {
+  const auto says = [&words](const char* code) { return words.find(code) != words.npos; };
+  if (says("OOM ")) {
+    return "raise its maxmemory, or delete what else it keeps: the other keys, or fencing counters "
+           "by a shorter fencing_memory";
+  }
+  if (says("MISCONF ")) {
+    return "make room on its disk or mend it, as its log says; a node that needs no snapshots: "
+           "CONFIG SET save \"\"";
+  }
+  if (says("NOREPLICAS ")) {
+    return "start its replicas again; a node without replicas: CONFIG SET min-replicas-to-write 0";
+  }
+  if (says("READONLY ")) return "name standalone servers only, which take writes";
+  return "leave EVAL and EVALSHA their names (rename-command in its configuration), and name the "
+         "server itself instead of a proxy";
+}
+
 /// Whether a node's name is an address that means another server on each machine.
 bool is_local(std::string_view name) {
   return name.starts_with("127.") || name.starts_with("localhost:") || name.starts_with("[::1]") ||
@@ -51,6 +70,7 @@ class Examination {
   void run() {
     // There is nothing more to find about a node that never votes or does not answer.
     if (kind() || !answers()) return;
+    writes();
     persistence();
     memory();
     access();
@@ -111,6 +131,12 @@ class Examination {
            "node in its place and run quorumlock members apply");
     }
     return false;
+  }
+
+  void writes() {
+    if (node_.reason != Vote::refuses_writes) return;
+    error("refuses_writes", "refuses every write, and casts no vote: " + node_.trouble,
+          remedy_of_refusal(node_.trouble));
   }
 
   void persistence() {
@@ -239,7 +265,8 @@ class Examination {
             "give all clients the same nodes; if this list is the right one, quorumlock members "
             "shows "
             "how to make it that of the nodes");
-    } else if (is.standing == NodeEnrolment::Standing::refused) {
+    } else if (is.standing == NodeEnrolment::Standing::refused &&
+               node_.reason != Vote::refuses_writes) {
       error("not_enrolled", is.why,
             node_.access.scripts == false ? "let this user call EVAL" : "see what it says");
     } else if (is.standing == NodeEnrolment::Standing::quarantined) {
@@ -317,6 +344,11 @@ void examine_quorum(std::vector<Finding>& into, const GroupStatus& group) {
                         " may vote, and a quorum is " + std::to_string(group.quorum) +
                         ": no lock can be had",
                     "see to the nodes below"});
+  } else if (size >= 3 && group.voters == group.quorum) {
+    into.push_back({Severity::warning, "", "no_spare_vote",
+                    of_group + "only " + std::to_string(group.voters) + " of " + nodes +
+                        " may vote, which is just a quorum: if one more fails, no lock can be had",
+                    "see to the nodes below, and restart no other node until one of them votes"});
   }
   if (size < 3) {
     into.push_back({Severity::hint, "", "few_nodes", of_group + nodes + ": none may fail",
@@ -362,7 +394,12 @@ void examine_all(std::vector<Finding>& into, const ClusterStatus& status) {
 }  // namespace
 
 std::string_view to_string(Severity severity) noexcept {
-  return severity == Severity::error ? "error" : "hint";
+  switch (severity) {
+    case Severity::error: return "error";
+    case Severity::warning: return "warning";
+    case Severity::hint: return "hint";
+  }
+  return "unknown";
 }
 
 std::vector<Finding> findings_of(const ClusterStatus& status) {

@@ -23,8 +23,6 @@ constexpr std::string_view keys_in_a_sample = "500";
 constexpr std::uint64_t bytes_of_a_counter = 112;
 /// Of several looks at a clock, the one with the shortest round trip is used.
 constexpr int looks_at_the_clock = 3;
-constexpr std::string_view harmless_script = "return 1";
-constexpr std::string_view harmless_sha1 = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
 
 std::optional<bool> yes_or_no(std::string_view text, std::string_view yes, std::string_view no) {
   if (text == yes) return true;
@@ -108,6 +106,7 @@ void StatusInquiry::start(Driver& driver) {
   to_come_ = list_.size();
   nodes_.resize(static_cast<std::size_t>(list_.size()));
   for (const NodeList::Node& node : list_) status_.nodes.emplace_back().node = node.name;
+  driver.ask_facts();  // whether they take writes; the answers come before those to the questions
   // The probing script writes to this key and deletes it, and nobody's token is "-".
   const std::string nobodys_key =
       std::string(redis::released_prefix) + cluster.options.key_prefix + "-:-";
@@ -123,8 +122,6 @@ void StatusInquiry::start(Driver& driver) {
          {"append*", "no-appendfsync-on-rewrite", "bind", "port", "protected-mode"}) {
       ask(config, {"CONFIG", "GET", setting});
     }
-    ask(eval, {"EVAL", harmless_script, "0"});
-    ask(eval, {"EVALSHA", harmless_sha1, "0"});
     ask(record, {"MGET", redis::enrolment_key, redis::members_key});
     ask(size, {"DBSIZE"});
     // One call is enough: which keys come first in the table is a matter of chance.
@@ -200,14 +197,6 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       if (reply.type != Type::array) return;
       for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
         note_setting(node, reply.elements[i].text, reply.elements[i + 1].text);
-      }
-      return;
-    case eval:
-      // The reply to EVAL or to EVALSHA; if one of them is forbidden, scripts are.
-      if (reply.type == Type::error && reply.text.starts_with("NOPERM")) {
-        status.access.scripts = false;
-      } else if (reply.type == Type::integer && !status.access.scripts) {
-        status.access.scripts = true;
       }
       return;
     case record: {
@@ -304,6 +293,10 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
         std::max(core::Duration::zero(), enrolment.candidacy().until() - now);
   }
   status.enrolment.was_enrolled = enrolment.was_enrolled();
+  if (status.enrolment.standing != NodeEnrolment::Standing::unknown) {
+    const auto& refused = link.greeting().writes_refused();
+    status.access.scripts = !refused || refused->vote != Vote::unauthorized;
+  }
   if (status.enrolment.standing == NodeEnrolment::Standing::quarantined ||
       status.enrolment.standing == NodeEnrolment::Standing::refused) {
     status.enrolment.why = enrolment.why();
@@ -341,9 +334,10 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
       !endpoint.tls && leaves_the_machine(endpoint, driver.sockets().primary(node));
 
   const bool mistrusted = status.clock.mistrusted_for > core::Duration::zero();
-  status.votes = status.state == NodeState::up && !mistrusted;
+  const bool wrong_clock = status.state == NodeState::up && mistrusted;
+  status.reason = wrong_clock ? Vote::clock_jumped : link.reason();
+  status.votes = status.state == NodeState::up && status.reason == Vote::pending;
   if (status.votes) return;
-  status.reason = status.state == NodeState::up ? Vote::clock_jumped : link.reason();
   if (status.reason == Vote::clock_jumped) {
     status.trouble = "has a wrong clock";
   } else if (status.reason == Vote::same_server && !status.same_server_as.empty()) {

@@ -27,7 +27,7 @@ class StatusInquiry final : public Inquiry {
 
  private:
   /// The question of a probe is `probe` plus its index in probes_.
-  enum Question : std::uint16_t { info, config, eval, record, size, sample, time, script, probe };
+  enum Question : std::uint16_t { info, config, record, size, sample, time, script, probe };
   /// The data of a node that is only needed until all answers are in.
   struct Node {
     int to_come = 0;

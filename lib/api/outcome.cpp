@@ -21,9 +21,7 @@ std::string_view to_string(Vote vote) noexcept {
     case Vote::no_script: return "no_script";
     case Vote::loading: return "loading";
     case Vote::busy: return "busy";
-    case Vote::read_only: return "read_only";
-    case Vote::out_of_memory: return "out_of_memory";
-    case Vote::not_writable: return "not_writable";
+    case Vote::refuses_writes: return "refuses_writes";
     case Vote::unauthorized: return "unauthorized";
     case Vote::not_standalone: return "not_standalone";
     case Vote::quarantined: return "quarantined";
@@ -54,9 +52,7 @@ std::string_view describe(Vote vote) noexcept {
     case Vote::no_script: return "without the script";
     case Vote::loading: return "loading";
     case Vote::busy: return "busy";
-    case Vote::read_only: return "read-only";
-    case Vote::out_of_memory: return "out of memory";
-    case Vote::not_writable: return "refusing writes";
+    case Vote::refuses_writes: return "refusing writes";
     case Vote::unauthorized: return "not authorized";
     case Vote::not_standalone: return "not standalone";
     case Vote::quarantined: return "quarantined";

@@ -141,7 +141,13 @@ void Driver::before_poll() {
 
 void Driver::keep_stats() {
   core::Engine& engine = session_.engine();
-  runtime_.keep_stats(engine.stats(Clock::now()), engine.waiting_since());
+  Stats stats = engine.stats(Clock::now());
+  for (const int node : session_.nodes()) {
+    // The engine goes on asking a node that refuses writes.
+    NodeVotes& its = stats.nodes[static_cast<std::size_t>(node)];
+    its.counts = its.counts && link(node).reason() == Vote::pending;
+  }
+  runtime_.keep_stats(std::move(stats), engine.waiting_since());
 }
 
 Stats Driver::stats() {
@@ -233,6 +239,10 @@ void Driver::vouch() {
 
 void Driver::look_again() {
   session_.look_again(Clock::now());
+}
+
+void Driver::ask_facts() {
+  session_.ask_facts(Clock::now());
 }
 
 // The end.

@@ -47,8 +47,9 @@ std::string in_seconds(core::Duration size) {
 
 EventKind kind_of(core::LinkState state, Vote reason) {
   switch (state) {
-    case core::LinkState::connecting:
-    case core::LinkState::up: return EventKind::node_up;
+    case core::LinkState::connecting: return EventKind::node_up;
+    case core::LinkState::up:
+      return reason == Vote::pending ? EventKind::node_up : EventKind::node_refused;
     case core::LinkState::stalled: return EventKind::node_stalled;
     case core::LinkState::quarantined:
       return reason == Vote::quarantined || reason == Vote::not_enrolled

@@ -37,12 +37,13 @@ struct News {
   std::string reason;
   int node = -1;  ///< the node that it is about; -1: none
 };
-/// The engine's view of a link has changed (see redis::Link::Changed), or the node is still down
-/// for a reason that is worth saying (see redis::Link::StillDown).
+/// The engine's view of a link has changed (see redis::Link::Changed), a node has begun or ended to
+/// refuse writes (see redis::Link::Writes), or it is still down for a reason that is worth saying
+/// (see redis::Link::StillDown).
 struct NodeChanged {
   int node;
   core::LinkState state;
-  Vote reason;
+  Vote reason;  ///< see redis::Link::reason()
 };
 
 /// The nodes of a list, each with a number, a link and a subscriber; and which of these may have

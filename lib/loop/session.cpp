@@ -88,6 +88,13 @@ void Session::look_again(Time now) {
   }
 }
 
+void Session::ask_facts(Time now) {
+  for (const int node : nodes()) {
+    link(node).ask_facts(now);
+    touched(node);
+  }
+}
+
 bool Session::ripe() const {
   return std::ranges::all_of(nodes(), [this](int node) { return link(node).enrolment().ripe(); });
 }
@@ -215,7 +222,8 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
     repair_.begin(now, node);
   } else if (auto* note = std::get_if<Link::Note>(&event)) {
     return News{EventKind::node_impaired, std::move(note->why), node};
-  } else if (std::holds_alternative<Link::StillDown>(event)) {
+  } else if (std::holds_alternative<Link::StillDown>(event) ||
+             std::holds_alternative<Link::Writes>(event)) {
     return NodeChanged{node, link(node).state(), link(node).reason()};
   } else if (std::holds_alternative<Link::Connect>(event)) {
     return Connect{node};

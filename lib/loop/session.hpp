@@ -98,6 +98,8 @@ class Session {
   [[nodiscard]] std::string trouble(core::Time now, int node) const;
   /// Looks at the nodes that do not vote, now instead of later.
   void look_again(core::Time now);
+  /// Asks all nodes again for what may have changed: see Link.
+  void ask_facts(core::Time now);
   /// Whether a node was ever enrolled, as far as we or a client that is enrolling it now have seen:
   /// then clients may hold locks.
   [[nodiscard]] bool was_enrolled() const;

@@ -22,6 +22,8 @@ enum class Later : std::uint16_t {
   fence = 2,
   login = 3,
   login_mark = 4,
+  writable = 5,
+  writable_by_sha = 6,
 };
 
 /// The server returns this text right after its answer to a login.
@@ -55,6 +57,7 @@ void Greeting::begin(WriteBuffer& out) {
   client_id_.reset();
   facts_ = {};
   texts_ = {};
+  writes_refused_.reset();
   login_is_new_ = asks_facts_ = false;
   silent_ = true;
   if (!config_.login.empty()) {
@@ -71,6 +74,8 @@ void Greeting::begin(WriteBuffer& out) {
                                &renew_script, &release_script}) {
     ask(Question::script, {"SCRIPT", "LOAD", script->source});
   }
+  ask(Question::writable, {"EVAL", writable_script.source, "0"});
+  ask(Question::writable_by_sha, {"EVALSHA", writable_script.sha1, "0"});
   ask(Question::record, {"MGET", enrolment_key, members_key});
   ask(Question::server, {"INFO", "server"});
 }
@@ -114,6 +119,8 @@ std::optional<Greeting::Trouble> Greeting::on_reply(const Reply& reply) {
       break;
     case Question::fence: return on_fence(reply);
     case Question::script: break;
+    case Question::writable: refused_first_ = refusal_of_writes(reply); break;
+    case Question::writable_by_sha: on_writable_by_sha(reply); break;
     case Question::record:
       texts_ = texts_of(reply);
       if (error) return Trouble{said(reply)};
@@ -189,6 +196,22 @@ std::optional<Greeting::Trouble> Greeting::on_fence(const Reply& reply) {
   return std::nullopt;
 }
 
+/// Returns why a server does not run the script that would write; unset if it does, or if its
+/// answer says nothing about writes. A busy server's last answer stands.
+std::optional<Greeting::Trouble> Greeting::refusal_of_writes(const Reply& reply) const {
+  if (reply.type != Reply::Type::error) return std::nullopt;
+  const Vote vote = vote_of_error(reply.text);
+  if (vote == Vote::busy || vote == Vote::loading) return writes_refused_;
+  if (vote != Vote::refuses_writes && vote != Vote::unauthorized) return std::nullopt;
+  return Trouble{said(reply), vote};
+}
+
+/// Reads the second of the two answers about writes. Either command may have been renamed or
+/// forbidden, and each is needed.
+void Greeting::on_writable_by_sha(const Reply& reply) {
+  writes_refused_ = refused_first_ ? std::move(refused_first_) : refusal_of_writes(reply);
+}
+
 void Greeting::ask_facts(Time now, WriteBuffer& out, Pipeline& pipeline) {
   if (std::exchange(asks_facts_, true)) return;
   const auto ask = [&](Later question, std::initializer_list<std::string_view> words) {
@@ -197,6 +220,8 @@ void Greeting::ask_facts(Time now, WriteBuffer& out, Pipeline& pipeline) {
   };
   ask(Later::replication, {"INFO", "replication"});
   if (config_.fails_over) ask(Later::fence, {"CONFIG", "GET", fence_settings});
+  ask(Later::writable, {"EVAL", writable_script.source, "0"});
+  ask(Later::writable_by_sha, {"EVALSHA", writable_script.sha1, "0"});
 }
 
 void Greeting::set_login(const Login& login, bool connected) {
@@ -246,6 +271,8 @@ std::optional<Greeting::Trouble> Greeting::on_later_reply(const core::Tag& tag,
     case Later::fence:
       if (reply.type != Reply::Type::array) break;
       return on_fence(reply);
+    case Later::writable: refused_first_ = refusal_of_writes(reply); break;
+    case Later::writable_by_sha: on_writable_by_sha(reply); break;
   }
   return std::nullopt;
 }
@@ -254,9 +281,8 @@ bool Greeting::is_login(const core::Tag& tag) {
   return tag.round == static_cast<std::uint16_t>(Later::login);
 }
 
-bool Greeting::completes_facts(const core::Tag& tag) const {
-  const Later last = config_.fails_over ? Later::fence : Later::replication;
-  return tag.round == static_cast<std::uint16_t>(last);
+bool Greeting::completes_facts(const core::Tag& tag) {
+  return tag.round == static_cast<std::uint16_t>(Later::writable_by_sha);
 }
 
 }  // namespace quorumlock::redis

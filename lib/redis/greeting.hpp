@@ -18,7 +18,8 @@
 namespace quorumlock::redis {
 
 /// What is asked of a server on a new connection, after the login, and what it has answered: which
-/// run of which server it is, and the texts of its record. The scripts are loaded on the way.
+/// run of which server it is, the texts of its record, and whether it takes writes. The scripts are
+/// loaded on the way.
 ///
 /// On a connection that is up the facts that may change are asked for again, and a new password is
 /// sent. These commands are in the pipeline, with the others.
@@ -71,12 +72,15 @@ class Greeting {
   /// if it has to.
   std::optional<Trouble> on_later_reply(const core::Tag& tag, const Reply& reply);
   /// Whether the facts are complete with the answer to this command.
-  [[nodiscard]] bool completes_facts(const core::Tag& tag) const;
+  static bool completes_facts(const core::Tag& tag);
 
   /// The run id is empty unless a server has identified itself on the present connection.
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
   [[nodiscard]] const RecordTexts& texts() const { return texts_; }
   [[nodiscard]] const Login& login() const { return config_.login; }
+  /// Why the server refuses every write, or our scripts, in its own words. Unset: it takes them, as
+  /// far as it has answered.
+  [[nodiscard]] const std::optional<Trouble>& writes_refused() const { return writes_refused_; }
   /// The number of our connection, if the server has reported it.
   [[nodiscard]] const std::optional<std::int64_t>& client_id() const { return client_id_; }
   /// The role in the last reply to INFO; empty if that did not contain it.
@@ -96,12 +100,16 @@ class Greeting {
     role,
     fence,
     script,
+    writable,
+    writable_by_sha,
     record,
     server,
   };
   std::optional<Trouble> on_server(const Reply& reply);
   void on_replication(const Reply& reply);
   std::optional<Trouble> on_fence(const Reply& reply);
+  [[nodiscard]] std::optional<Trouble> refusal_of_writes(const Reply& reply) const;
+  void on_writable_by_sha(const Reply& reply);
 
   Config config_;
   bool login_is_new_ = false;     ///< the present connection has logged in with an older one
@@ -112,6 +120,8 @@ class Greeting {
   ServerFacts facts_;
   int replicas_ = 0;  ///< how many are attached, as the server reports
   RecordTexts texts_;
+  std::optional<Trouble> writes_refused_;
+  std::optional<Trouble> refused_first_;  ///< the first of the two answers about writes, if refused
   std::optional<std::int64_t> client_id_;
   std::string role_, mode_;
 };

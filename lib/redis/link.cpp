@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/mutants.hpp"
+#include "redis/verbs/vote.hpp"
 
 namespace quorumlock::redis {
 
@@ -11,6 +12,9 @@ using core::LinkState;
 using core::Time;
 
 namespace {
+
+/// The least time between two questions whether a server takes writes.
+constexpr core::Duration between_questions = std::chrono::seconds(1);
 
 /// Returns the error that a reply is or, of a batch, that it has for one of its locks; else null.
 const Reply* error_in(const Reply& reply) {
@@ -136,6 +140,7 @@ void Link::update(Time now) {
 void Link::come_up(Time now) {
   state_ = State::up;
   pipeline_.begin(now);
+  if (greeting_.writes_refused()) ask_again_ = now + between_questions;
   if (!right_.barred()) trouble_.clear();
   attempts_.succeed(now);
   announce();
@@ -196,6 +201,24 @@ void Link::look_again(Time now) {
   update(now);
 }
 
+void Link::ask_facts(Time now) {
+  if (state_ != State::up) return;
+  // A node that is late gets no more questions, and commands that wait for the record come last.
+  if (pipeline_.is_stalled() || right_.is_reading_again()) {
+    ask_again_ = now + between_questions;
+    return;
+  }
+  asked_facts_ = now;
+  ask_again_ = core::never;
+  greeting_.ask_facts(now, output_buffer(), pipeline_);
+}
+
+/// A command of a user was refused as every write may be.
+void Link::ask_facts_soon(Time now) {
+  ask_again_ = std::min(ask_again_, std::max(now, asked_facts_ + between_questions));
+  if (now >= ask_again_) ask_facts(now);
+}
+
 void Link::done(Time now, const Enrolment::Done& what) {
   right_.enrolment().done(what);
   update(now);
@@ -242,6 +265,7 @@ void Link::fail(Time now, Vote reason, std::string why) {
   orphan_.disconnected();
   right_.end();
   pipeline_.end();
+  ask_again_ = core::never;
   asks_early_ = false;
   down_reason_ = reason;
   // The state change comes before the answers, so that they cause no new commands to this node.
@@ -287,6 +311,7 @@ void Link::advance(Time now) {
     right_.enrolment().advance(now);
     update(now);
   }
+  if (now >= ask_again_) ask_facts(now);
   while (pipeline_.has_overdue(now)) {
     const bool first = !pipeline_.is_stalled();
     // Has nothing come in since the first command after an idle time?
@@ -313,7 +338,7 @@ void Link::advance(Time now) {
 Time Link::deadline() const {
   const Time due = std::min(attempts_.deadline(), orphan_.deadline());
   if (state_ != State::up) return due;
-  return std::min({due, enrolment().deadline(), pipeline_.deadline()});
+  return std::min({due, enrolment().deadline(), pipeline_.deadline(), ask_again_});
 }
 
 Link::Event* Link::next(Time now) {
@@ -353,8 +378,7 @@ Link::Event* Link::next(Time now) {
       trouble_ = "gave an answer that does not belong to the question";
     }
     if (answer.vote == Vote::not_enrolled) doubt(now);
-    if (answer.vote == Vote::read_only && !right_.is_reading_again())  // held commands come last
-      greeting_.ask_facts(now, output_buffer(), pipeline_);
+    if (error != nullptr && vote_of_error(error->text) == Vote::refuses_writes) ask_facts_soon(now);
     return &event_;
   }
 }
@@ -365,10 +389,16 @@ void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
     right_.on_reply(now, reply, greeting_.said(reply));
   } else if (Greeting::is_login(tag)) {
     if (const auto refused = greeting_.on_login_reply(now, reply, pipeline_)) note(*refused);
-  } else if (const auto trouble = greeting_.on_later_reply(tag, reply)) {
-    return fail(now, trouble->vote, trouble->why);
-  } else if (greeting_.completes_facts(tag)) {
-    right_.enrolment().look_at(now, greeting_.facts());
+  } else {
+    const Vote before = reason();
+    if (const auto trouble = greeting_.on_later_reply(tag, reply)) {
+      return fail(now, trouble->vote, trouble->why);
+    }
+    if (reason() != before) events_.push(Writes{});
+    if (Greeting::completes_facts(tag)) {
+      ask_again_ = greeting_.writes_refused() ? now + between_questions : core::never;
+      right_.enrolment().look_at(now, greeting_.facts());
+    }
   }
   update(now);
 }
@@ -391,11 +421,12 @@ bool Link::announce() {
   }
   if (state == announced_.state && reason == announced_.reason) return false;
   announced_ = {state, reason};
-  events_.push(Changed{state, reason});
+  events_.push(Changed{state, state == LinkState::up ? this->reason() : reason});
   return true;
 }
 
 std::string Link::trouble(Time now) const {
+  if (refuses_writes()) return greeting_.writes_refused()->why;
   const bool is_its_own =
       state_ != State::up || pipeline_.is_stalled() || right_.barred() || right_.votes();
   return is_its_own ? trouble_ : right_.why(now);

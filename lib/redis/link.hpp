@@ -67,7 +67,7 @@ class Link final : public RespWire {
   /// The engine's view of this link has changed.
   struct Changed {
     core::LinkState state;
-    Vote reason;  ///< the vote of this node while it takes nothing
+    Vote reason;  ///< see Link::reason()
   };
   /// The final answer to the oldest command. `reply` is null if there is none, and otherwise valid
   /// until the next call.
@@ -91,13 +91,16 @@ class Link final : public RespWire {
   };
   /// The node is still down, as last reported, and the last attempt to connect was news (Attempts).
   struct StillDown {};
+  /// A node that is up has begun to refuse all writes, or takes them again: see reason(). The
+  /// engine goes on asking it, since a server without memory still renews and releases.
+  struct Writes {};
   /// Something is wrong with the node that its state does not show. A clause about it, for an
   /// event.
   struct Note {
     std::string why;
   };
   using Event = std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, Changed, Answer, Late,
-                             StillDown, Note>;
+                             StillDown, Writes, Note>;
 
   Link(Config config, core::Random& random);
 
@@ -119,6 +122,9 @@ class Link final : public RespWire {
   void doubt(core::Time now);
   /// If the node does not vote, looks at it now instead of later.
   void look_again(core::Time now);
+  /// Asks a connected server again what may have changed, and whether it takes writes; the answers
+  /// come before those to what is sent after this.
+  void ask_facts(core::Time now);
   /// Takes what the other nodes say.
   void follow(core::Time now, Enrolment::Others others, VotingRight::Verdict verdict = {});
   /// Appends a command, followed by an enrolled node's own words if says_enrolment() is true for
@@ -156,8 +162,10 @@ class Link final : public RespWire {
   /// that is no trouble yet.
   [[nodiscard]] bool ended_idle() const { return ended_idle_; }
   [[nodiscard]] core::LinkState state() const { return announced_.state; }
-  /// The vote of this node while it takes nothing.
-  [[nodiscard]] Vote reason() const { return announced_.reason; }
+  /// The vote of this node while it takes nothing, or refuses every write; else pending.
+  [[nodiscard]] Vote reason() const {
+    return refuses_writes() ? greeting_.writes_refused()->vote : announced_.reason;
+  }
 
  private:
   enum class State {
@@ -182,6 +190,13 @@ class Link final : public RespWire {
   void send_held(core::Time now);
   void log_in_again(core::Time now);
   bool announce();
+  /// Whether the node would vote, now or after its quarantine, if it took writes.
+  [[nodiscard]] bool refuses_writes() const {
+    const bool would_vote =
+        announced_.state == core::LinkState::up || announced_.reason == Vote::quarantined;
+    return would_vote && greeting_.writes_refused();
+  }
+  void ask_facts_soon(core::Time now);
   void fail(core::Time now, Vote reason, std::string why);
 
   State state_ = State::stopped;
@@ -191,6 +206,8 @@ class Link final : public RespWire {
   VotingRight right_;
   Pipeline pipeline_;
   bool ended_idle_ = false;
+  core::Time asked_facts_{};            ///< when ask_facts() last asked
+  core::Time ask_again_ = core::never;  ///< when ask_facts() is due: the node refuses writes
   bool asks_early_ = false;  ///< the enrolment's command has no answer, and the link is not up yet
   Changed announced_{core::LinkState::connecting, Vote::unreachable};
   Vote down_reason_ = Vote::unreachable;

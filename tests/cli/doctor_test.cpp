@@ -1,3 +1,4 @@
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -116,15 +117,45 @@ TEST_F(Doctor, NamesNodesThatVoteForAnotherList) {
   EXPECT_THAT(codes(two, url(0)), Contains("nodes_differ"));
 }
 
-TEST_F(Doctor, NamesNodesThatAreAwayOrForgotWithoutAnError) {
-  // The others still make a quorum.
+TEST_F(Doctor, WarnsIfNoVoteIsToSpareAndEndsWith1) {
+  // The others still make a quorum, and none of them may fail.
   cluster.kill(0);
-  EXPECT_THAT(codes(examine({}, 0), url(0)), ElementsAre("unreachable"));
+  const json away = examine();
+  EXPECT_THAT(codes(away, ""), ElementsAre("no_spare_vote"));
+  EXPECT_THAT(codes(away, url(0)), ElementsAre("unreachable"));
+  EXPECT_EQ(away.at("errors"), 0);
+  EXPECT_EQ(away.at("warnings"), 1);
+  EXPECT_EQ(away.at("hints"), 1);
+  EXPECT_EQ(away.at("findings")[0].at("severity"), "warning");
+  const Ended shown = run({"doctor"});
+  EXPECT_EQ(shown.code, 1);
+  EXPECT_THAT(shown.out, HasSubstr("warning: only 2 of 3 nodes may vote"));
+  EXPECT_THAT(shown.out, HasSubstr("0 errors, 1 warning, 1 hint"));
   cluster.restart(0);
   cluster.raw(1, {"FLUSHALL"});
-  EXPECT_THAT(codes(examine({}, 0), url(1)), ElementsAre("quarantined"));
+  const json forgot = examine();
+  EXPECT_THAT(codes(forgot, ""), ElementsAre("no_spare_vote"));
+  EXPECT_THAT(codes(forgot, url(1)), ElementsAre("quarantined"));
   cluster.kill(2);
   EXPECT_THAT(codes(examine(), ""), ElementsAre("no_quorum"));
+}
+
+TEST_F(Doctor, NamesANodeThatRefusesEveryWrite) {
+  // The server's words are shown, and a remedy for each reason.
+  for (const auto& [setting, value, usual, word, remedy] :
+       {std::array{"maxmemory", "1mb", "0", "OOM command not allowed", "raise its maxmemory"},
+        {"min-replicas-to-write", "1", "0", "NOREPLICAS Not enough", "min-replicas-to-write 0"}}) {
+    cluster.raw(1, {"CONFIG", "SET", setting, value});
+    const json document = examine();
+    EXPECT_THAT(codes(document, url(1)), ElementsAre("refuses_writes"));
+    EXPECT_THAT(codes(document, ""), ElementsAre("no_spare_vote"));
+    const json& finding = document.at("findings")[1];
+    EXPECT_EQ(finding.at("severity"), "error");
+    EXPECT_THAT(finding.at("what"), HasSubstr(word));
+    EXPECT_THAT(finding.at("remedy"), HasSubstr(remedy));
+    cluster.raw(1, {"CONFIG", "SET", setting, usual});
+  }
+  EXPECT_THAT(examine({}, 0).at("findings"), IsEmpty());
 }
 
 TEST_F(Doctor, NamesAnotherMaxTtl) {

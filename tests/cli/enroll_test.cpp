@@ -61,6 +61,28 @@ TEST_F(Enroll, WaitsForANodeThatIsDown) {
   EXPECT_EQ(enrolled(), 3);
 }
 
+TEST_F(Enroll, WaitsForANodeThatRefusesWrites) {
+  // The node has room again while enroll waits.
+  ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
+  cluster.raw(1, {"CONFIG", "SET", "maxmemory", "1mb"});
+  Program waiting = start(words({"enroll"}));
+  EXPECT_TRUE(waiting.says_on_error(": refuses writes: OOM command not allowed"));
+  cluster.raw(1, {"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_EQ(waiting.finish().code, 0);
+}
+
+TEST_F(Enroll, EnrolsNoNewNodeIfOneRefusesWrites) {
+  // It would not have the record, and nothing that may pass is a wrong configuration.
+  cluster.raw(2, {"CONFIG", "SET", "min-replicas-to-write", "1"});
+  const Ended ended = quorumlock({"--json", "enroll", "--new"});
+  EXPECT_EQ(ended.code, 69);
+  EXPECT_EQ(json::parse(ended.out).at("error").at("code"), "no_quorum");
+  EXPECT_THAT(ended.out, HasSubstr("refuses writes: NOREPLICAS"));
+  EXPECT_EQ(enrolled(), 0);
+  cluster.raw(2, {"CONFIG", "SET", "min-replicas-to-write", "0"});
+  EXPECT_EQ(quorumlock({"enroll", "--new"}).code, 0);
+}
+
 TEST_F(Enroll, IsEndedBySigint) {
   // The command ends in the middle of a long wait, and enrols no node.
   use_max_ttl("1h");
@@ -212,6 +234,32 @@ TEST_F(Enroll, ForceEnrollsNodesThatAreNotNew) {
   EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr(":2000,86400@#"));
   EXPECT_EQ(cluster.value(1, "quorumlock:fence:orders"), "7");
   EXPECT_EQ(quorumlock({"enroll", "--force"}).code, 64);  // only with --new
+}
+
+TEST(EnrollRenamed, NodesWithoutACommandAreNamedInTheirWords) {
+  // Some providers rename commands; either of the two is needed.
+  for (const std::string name : {"EVAL", "EVALSHA"}) {
+    Cluster cluster({.size = 1, .more = {"--rename-command", name, ""}, .enrolled = false});
+    const auto run = [&](std::vector<std::string> words) {
+      words.insert(words.begin(), {QUORUMLOCK_PROGRAM, "--nodes", cluster.urls()[0]});
+      return Program(words).finish();
+    };
+    const std::string unknown = "ERR unknown command '" + name + "'";
+    const Ended enrolled = run({"enroll", "--new"});
+    EXPECT_EQ(enrolled.code, 69) << enrolled.err;
+    EXPECT_THAT(enrolled.err, HasSubstr("refuses writes: " + unknown));
+    for (const bool is_new : {true, false}) {
+      if (!is_new) cluster.enrol(0);
+      const json node = json::parse(run({"--json", "status"}).out).at("nodes")[0];
+      EXPECT_EQ(node.at("votes"), false);
+      EXPECT_EQ(node.at("reason"), "refuses_writes");
+      EXPECT_THAT(node.at("trouble"), HasSubstr(unknown));
+      const Ended examined = run({"doctor"});
+      EXPECT_EQ(examined.code, 1);
+      EXPECT_THAT(examined.out, HasSubstr("refuses every write, and casts no vote: "));
+      EXPECT_THAT(examined.out, HasSubstr(unknown));
+    }
+  }
 }
 
 }  // namespace

@@ -97,6 +97,23 @@ TEST_F(Serve, IsReadyWhileAQuorumVotes) {
   EXPECT_TRUE(eventually([&] { return server.get("/readyz").status == 200; }));
 }
 
+TEST_F(Serve, IsNotReadyIfTheNodesRefuseEveryWrite) {
+  // The probe of a load balancer and the metrics say so, although each node is connected.
+  const Server server = serve();
+  EXPECT_EQ(server.get("/readyz").status, 200);
+  for (const int node : {0, 2}) cluster.raw(node, {"CONFIG", "SET", "maxmemory", "1mb"});
+  EXPECT_TRUE(eventually([&] { return server.get("/readyz").status == 503; }));
+  EXPECT_EQ(server.get("/readyz").body, "1 of 3 nodes may vote; a quorum is 2\n");
+  const std::string metrics = server.get("/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("quorumlock_nodes_voting 1\n"));
+  EXPECT_THAT(metrics,
+              HasSubstr("quorumlock_node_votes{node=\"" + cluster.shown_urls()[0] + "\"} 0\n"));
+  const json status = json::parse(server.get("/api/status").body);
+  EXPECT_EQ(status.at("nodes")[2].at("reason"), "refuses_writes");
+  for (const int node : {0, 2}) cluster.raw(node, {"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_TRUE(eventually([&] { return server.get("/readyz").status == 200; }));
+}
+
 TEST_F(Serve, SendsChangesToItsViewers) {
   // Each change comes by itself: a lock, its waiter, a node that dies.
   const Server server = serve();

@@ -47,6 +47,27 @@ TEST_F(Status, WithoutAQuorumEndsWith69) {
   EXPECT_FALSE(document.at("nodes")[2].at("trouble").get<std::string>().empty());
 }
 
+TEST_F(Status, ANodeThatRefusesEveryWriteDoesNotVote) {
+  // Nobody locks anything, and the servers answer everything else.
+  cluster.raw(0, {"CONFIG", "SET", "maxmemory", "1mb"});
+  const json document = json::parse(run({"--json", "status"}).out);
+  EXPECT_EQ(document.at("voters"), 2);
+  const json& node = document.at("nodes")[0];
+  EXPECT_EQ(node.at("votes"), false);
+  EXPECT_EQ(node.at("state"), "up");
+  EXPECT_EQ(node.at("reason"), "refuses_writes");
+  EXPECT_THAT(node.at("trouble"), HasSubstr("OOM command not allowed"));
+  EXPECT_EQ(node.at("enrolment").at("standing"), "enrolled");
+  const Ended shown = run({"status"});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_THAT(shown.out, HasSubstr("refusing writes: OOM command not allowed"));
+  cluster.raw(1, {"CONFIG", "SET", "min-replicas-to-write", "1"});
+  const Ended ended = run({"status"});
+  EXPECT_EQ(ended.code, 69);
+  EXPECT_THAT(ended.out, HasSubstr("1 of 3 nodes may vote"));
+  EXPECT_THAT(ended.out, HasSubstr("refusing writes: NOREPLICAS"));
+}
+
 TEST_F(Status, AQuarantinedNodeSaysHowLongAndWhy) {
   // One node was flushed.
   cluster.raw(1, {"FLUSHALL"});

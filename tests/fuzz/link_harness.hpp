@@ -153,10 +153,10 @@ class LinkHarness {
       require(elements <= redis::ReplyReader::max_elements, "a reply has too many elements");
     } else {
       static constexpr std::array without{
-          Vote::disconnected,    Vote::unreachable,    Vote::unauthorized, Vote::failed,
-          Vote::stalled,         Vote::not_standalone, Vote::loading,      Vote::busy,
-          Vote::read_only,       Vote::out_of_memory,  Vote::not_writable, Vote::quarantined,
-          Vote::max_ttl_differs, Vote::groups_differ,  Vote::terms_differ};
+          Vote::disconnected,   Vote::unreachable,    Vote::unauthorized,    Vote::failed,
+          Vote::stalled,        Vote::not_standalone, Vote::loading,         Vote::busy,
+          Vote::refuses_writes, Vote::quarantined,    Vote::max_ttl_differs, Vote::groups_differ,
+          Vote::terms_differ};
       require(std::ranges::find(without, vote) != without.end(),
               "an answer without a reply has the vote of one with a reply");
     }
@@ -177,6 +177,7 @@ class LinkHarness {
     require_sentence(note.why);
     require(note.why.size() <= longest_sentence, "a note is long");
   }
+  void take(const Link::Writes&) {}
   void take(const Link::StillDown&) {
     require(state_ == core::LinkState::down, "it is still down, and was not before");
   }

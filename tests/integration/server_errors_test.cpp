@@ -86,14 +86,14 @@ TEST_F(ServerErrors, AReplicaWithoutItsMasterDoesNotVote) {
 TEST_F(ServerErrors, ANodeOutOfMemoryDoesNotVote) {
   // A node at its maxmemory refuses new keys.
   expect_votes(
-      Vote::out_of_memory, [](int node) { configure(node, "maxmemory", "1"); },
+      Vote::refuses_writes, [](int node) { configure(node, "maxmemory", "1"); },
       [](int node) { configure(node, "maxmemory", "0"); });
 }
 
 TEST_F(ServerErrors, ANodeWithTooFewReplicasDoesNotVote) {
   // A node requires replicas before it accepts writes, and has none.
   expect_votes(
-      Vote::not_writable, [](int node) { configure(node, "min-replicas-to-write", "1"); },
+      Vote::refuses_writes, [](int node) { configure(node, "min-replicas-to-write", "1"); },
       [](int node) { configure(node, "min-replicas-to-write", "0"); });
 }
 
@@ -101,7 +101,7 @@ TEST_F(ServerErrors, ANodeThatCannotSaveDoesNotVote) {
   // A node that cannot save its data refuses writes, because of stop-writes-on-bgsave-error.
   const auto obstacle = [](int node) { return cluster().server(node).settings().dir / "dump.rdb"; };
   expect_votes(
-      Vote::not_writable,
+      Vote::refuses_writes,
       [&](int node) {
         std::filesystem::create_directory(obstacle(node));
         configure(node, "save", "3600 1");
@@ -200,7 +200,7 @@ TEST_F(ServerErrors, AReleaseThatWasRefusedIsTriedAgain) {
   for (int node = 0; node < 5; ++node) configure(node, "min-replicas-to-write", "1");
   const Result<void> refused = lease.release();
   ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
-  EXPECT_GE(refused.error().outcome().count(Vote::not_writable), 3);
+  EXPECT_GE(refused.error().outcome().count(Vote::refuses_writes), 3);
   EXPECT_EQ(cluster().holders(key), 5);
   for (int node = 0; node < 5; ++node) configure(node, "min-replicas-to-write", "0");
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));

@@ -32,12 +32,11 @@ std::string seconds(core::Time time) {
 
 const std::map<std::string, Vote>& votes() {
   static const std::map<std::string, Vote> names = {
-      {"granted", Vote::granted},     {"held", Vote::held},
-      {"absent", Vote::absent},       {"no_script", Vote::no_script},
-      {"loading", Vote::loading},     {"busy", Vote::busy},
-      {"read_only", Vote::read_only}, {"out_of_memory", Vote::out_of_memory},
-      {"failed", Vote::failed},       {"not_enrolled", Vote::not_enrolled},
-      {"replanted", Vote::absent}};
+      {"granted", Vote::granted},  {"held", Vote::held},
+      {"absent", Vote::absent},    {"no_script", Vote::no_script},
+      {"loading", Vote::loading},  {"busy", Vote::busy},
+      {"failed", Vote::failed},    {"not_enrolled", Vote::not_enrolled},
+      {"replanted", Vote::absent}, {"refuses_writes", Vote::refuses_writes}};
   return names;
 }
 

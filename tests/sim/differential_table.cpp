@@ -152,6 +152,7 @@ std::vector<Row> rows() {
       {5, "CALL replace $enrolment $candidate / $terms $waits $life"},
       {5, "CALL replace $candidate $candidate / $waits $waits $life"},
       {2, "CALL withdraw $lock quorumlock:leader:$lock / $token"},
+      {4, "CALL writable /"},
       // Commands about data.
       {80, "SET $enrolment $usual"},
       {5, "GET $key"},

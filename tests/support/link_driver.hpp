@@ -124,13 +124,18 @@ class LinkDriver {
       std::string command;
       for (std::size_t words = take_number(); words > 0; --words) {
         const std::size_t size = take_number();
-        const std::string word(script_name(bytes.substr(0, size)));
+        std::string word(script_name(bytes.substr(0, size)));
+        if (word == redis::writable_script.sha1) word = redis::writable_script.name;
         if (!is_members(word)) command += (command.empty() ? "" : " ") + without_marks(word);
         bytes.remove_prefix(size + 2);
       }
       commands.push_back(command.starts_with("SCRIPT LOAD") ? "SCRIPT LOAD" : command);
     }
     return commands;
+  }
+  /// The questions to a connected server about what may have changed.
+  static std::vector<std::string> facts() {
+    return {"INFO replication", "EVAL writable 0", "EVALSHA writable 0"};
   }
   /// The commands written since the last call.
   std::vector<std::string> written() {
@@ -155,6 +160,7 @@ class LinkDriver {
     bool promoted = false;                    ///< it was a replica in this run
     std::string history = "12345678";         ///< the start of its replication id
     int least_replicas = 0, most_lag_s = 10;  ///< min-replicas-to-write, min-replicas-max-lag
+    std::string eval = ":1\r\n", evalsha = ":1\r\n";  ///< what the script that would write gets
     std::string version = "7.0.15";
   };
   /// The server's answer to a greeting.
@@ -182,6 +188,8 @@ class LinkDriver {
       if (server.enrolment == "") return "*2\r\n$-1\r\n$-1\r\n";
       return both(server.enrolment.value_or(own), server.members.value_or(members()));
     }
+    if (greeting == "EVAL writable 0") return server.eval;
+    if (greeting == "EVALSHA writable 0") return server.evalsha;
     if (greeting == "SCRIPT LOAD") return bulk("a1a3971130d890ec4bcde1be19c986f55a346300");
     return "+OK\r\n";
   }
@@ -263,6 +271,7 @@ class LinkDriver {
     said_.push_back(std::to_string(late.tag.claim.index) + " late");
   }
   void take(const redis::Link::StillDown&) { notes_.emplace_back("still down"); }
+  void take(const redis::Link::Writes&) { notes_.push_back(std::string(describe(link.reason()))); }
   void take(const redis::Link::Note& note) { notes_.push_back(note.why); }
 
   std::vector<std::string> said_;

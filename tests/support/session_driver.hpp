@@ -141,7 +141,8 @@ class SessionDriver {
   void tell_facts(int node) {
     const auto& asks = asked(node);
     while (!asks.empty() &&
-           (asks.front() == "INFO replication" || asks.front().starts_with("CONFIG"))) {
+           (asks.front() == "INFO replication" || asks.front().starts_with("CONFIG") ||
+            asks.front().ends_with(" writable 0"))) {
       reply(node, "", LinkDriver::answer_to(asks.front(), servers[static_cast<std::size_t>(node)]));
     }
   }

@@ -18,7 +18,11 @@ std::string counted(std::ptrdiff_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string report(const std::vector<Finding>& findings, std::ptrdiff_t errors) {
+std::ptrdiff_t how_many(const std::vector<Finding>& findings, Severity severity) {
+  return std::ranges::count(findings, severity, &Finding::severity);
+}
+
+std::string report(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
     text += std::string(to_string(finding.severity)) + ": ";
@@ -26,8 +30,9 @@ std::string report(const std::vector<Finding>& findings, std::ptrdiff_t errors) 
     text += finding.what + ". Remedy: " + finding.remedy + "\n";
   }
   if (findings.empty()) return "nothing endangers locks on these nodes";
-  return text + counted(errors, "error") + ", " +
-         counted(static_cast<std::ptrdiff_t>(findings.size()) - errors, "hint");
+  return text + counted(how_many(findings, Severity::error), "error") + ", " +
+         counted(how_many(findings, Severity::warning), "warning") + ", " +
+         counted(how_many(findings, Severity::hint), "hint");
 }
 
 int doctor(const Globals& globals) {
@@ -38,13 +43,13 @@ int doctor(const Globals& globals) {
   const std::optional<ClusterStatus> status = watch.look();
   if (!status) throw Failure::interrupted(watch.asked_to_end(), "while looking at the nodes");
   const std::vector<Finding> findings = findings_of(*status);
-  const auto errors = std::ranges::count(findings, Severity::error, &Finding::severity);
   if (globals.json) {
     print(findings_json(findings));
   } else {
-    print(report(findings, errors));
+    print(report(findings));
   }
-  return errors == 0 ? ExitCode::done : ExitCode::failed;
+  const bool well = how_many(findings, Severity::hint) == std::ssize(findings);
+  return well ? ExitCode::done : ExitCode::failed;
 }
 
 }  // namespace
@@ -58,9 +63,9 @@ Json findings_json(const std::vector<Finding>& findings) {
                     {"what", finding.what},
                     {"remedy", finding.remedy}});
   }
-  const auto errors = std::ranges::count(findings, Severity::error, &Finding::severity);
-  return {{"errors", errors},
-          {"hints", static_cast<std::ptrdiff_t>(findings.size()) - errors},
+  return {{"errors", how_many(findings, Severity::error)},
+          {"warnings", how_many(findings, Severity::warning)},
+          {"hints", how_many(findings, Severity::hint)},
           {"findings", std::move(list)}};
 }
 

@@ -36,6 +36,7 @@ std::string progress(const ClusterStatus& status) {
   for (const NodeStatus& node : status.nodes) {
     if (node.votes) continue;
     text += "; " + node.node + ": ";
+    if (node.reason == Vote::refuses_writes) text += "refuses writes: ";
     text += node.trouble.empty() ? std::string(describe(node.reason)) : node.trouble;
   }
   return text;

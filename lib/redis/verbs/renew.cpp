@@ -18,7 +18,7 @@ void read_verdict(Verdict verdict, core::Answer& answer) {
       break;
     case Verdict::absent: answer.vote = Vote::absent; break;
     case Verdict::late: answer.vote = Vote::timed_out; break;
-    case Verdict::no_room: answer.vote = Vote::out_of_memory; break;
+    case Verdict::no_room: answer.vote = Vote::refuses_writes; break;
     default: break;
   }
 }

@@ -102,10 +102,11 @@ void Recovery::demand_progress() {
   for (const Client& client : clients_) {
     for (const int node : client.session->nodes()) {
       if (!draw_.timing_holds()) break;
-      if (client.session->link(node).state() == core::LinkState::up) continue;
+      const redis::Link& link = client.session->link(node);
+      if (link.state() == core::LinkState::up && link.reason() == Vote::pending) continue;
       report("node " + std::to_string(client.server_of(node) + 1) + " does not vote for client " +
              std::to_string(client.number + 1) + " although all is well: it " +
-             client.session->link(node).trouble(client.local(now())));
+             link.trouble(client.local(now())));
     }
   }
   for (Client& client : clients_) {

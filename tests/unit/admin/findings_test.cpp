@@ -48,7 +48,7 @@ std::vector<std::string> codes(Change change) {
   std::vector<std::string> found;
   for (const Finding& finding : findings_of(status)) {
     found.push_back(std::string(to_string(finding.severity)) + " " + finding.code);
-    EXPECT_EQ(finding.node, finding.code == "no_quorum" ? "" : "node 1");
+    EXPECT_EQ(finding.node, finding.code == "no_spare_vote" ? "" : "node 1");
     EXPECT_FALSE(finding.what.empty());
     EXPECT_FALSE(finding.remedy.empty());
   }
@@ -87,6 +87,62 @@ TEST(Findings, AMissingQuorumIsAnError) {
   EXPECT_EQ(found[0].severity, Severity::error);
   EXPECT_EQ(found[3].code, "unreachable");
   EXPECT_EQ(found[3].severity, Severity::hint);
+}
+
+TEST(Findings, AQuorumWithoutASpareVoteIsAWarning) {
+  // If one more node fails, no lock can be had. A list of one or two nodes never has a vote to
+  // spare, and says so by another finding.
+  for (int size = 1; size <= 7; ++size) {
+    for (int voters = 0; voters <= size; ++voters) {
+      ClusterStatus status = cluster_of(size);
+      for (int i = voters; i < size; ++i) status.nodes[static_cast<std::size_t>(i)].votes = false;
+      const std::vector<Finding> found = findings_of(status);
+      const bool warned = std::ranges::any_of(found, [](const Finding& finding) {
+        return finding.code == "no_spare_vote" && finding.severity == Severity::warning &&
+               finding.node.empty();
+      });
+      EXPECT_EQ(warned, size >= 3 && voters == status.quorum) << voters << " of " << size;
+    }
+  }
+}
+
+TEST(Findings, AGroupWithoutASpareVoteIsNamed) {
+  ClusterStatus status = cluster_of(6);
+  status.quorum = 0;
+  status.groups = {{"east", 3, 2, 3}, {"west", 3, 2, 2}};
+  const std::vector<Finding> found = findings_of(status);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, "no_spare_vote");
+  EXPECT_THAT(found[0].what, HasSubstr("group west: only 2 of 3 nodes may vote"));
+}
+
+TEST(Findings, ANodeThatRefusesEveryWriteIsAnErrorInItsOwnWords) {
+  // The remedy depends on the reason. Whether it was enrolled before it refused makes no
+  // difference.
+  for (const bool enrolled : {true, false}) {
+    for (const auto& [words, remedy] :
+         {std::pair("OOM command not allowed when used memory > 'maxmemory'.",
+                    "raise its maxmemory"),
+          {"MISCONF Redis is configured to save RDB snapshots", "make room on its disk"},
+          {"NOREPLICAS Not enough good replicas to write.", "min-replicas-to-write"},
+          {"READONLY You can't write against a read only replica.", "standalone servers only"},
+          {"ERR unknown command 'EVALSHA'", "rename-command"}}) {
+      ClusterStatus status = cluster_of(5);
+      NodeStatus& node = status.nodes[1];
+      node.votes = false;
+      node.reason = Vote::refuses_writes;
+      node.trouble = enrolled ? words : std::string("cannot be enrolled: ") + words;
+      node.state = enrolled ? NodeState::up : NodeState::quarantined;
+      if (!enrolled) node.enrolment.standing = NodeEnrolment::Standing::refused;
+      const std::vector<Finding> found = findings_of(status);
+      ASSERT_EQ(found.size(), 1U) << words;
+      EXPECT_EQ(found[0].severity, Severity::error);
+      EXPECT_EQ(found[0].node, "node 1");
+      EXPECT_EQ(found[0].code, "refuses_writes");
+      EXPECT_THAT(found[0].what, HasSubstr(words));
+      EXPECT_THAT(found[0].remedy, HasSubstr(remedy));
+    }
+  }
 }
 
 TEST(Findings, MissingPersistenceIsReported) {
@@ -162,7 +218,7 @@ TEST(Findings, AServerOfAnotherKindHasNoOtherFinding) {
                 node.votes = false;
                 node.trouble = "is Redis 6.2.14, which is too old";
               }),
-              ElementsAre("error too_old"));
+              ElementsAre("warning no_spare_vote", "error too_old"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.version = "valkey 8.0.1"; }), IsEmpty());
   EXPECT_THAT(codes([](NodeStatus& node) { node.same_server_as = {"node 0"}; }),
               ElementsAre("error same_server"));
@@ -240,10 +296,11 @@ TEST(Findings, TroubleWithTheEnrolmentIsReported) {
   waiting.enrolment = {NodeEnrolment::Standing::quarantined, "has no enrolment", 11500ms,
                        std::nullopt, std::nullopt};
   const std::vector<Finding> found = findings_of(status);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].code, "quarantined");
-  EXPECT_EQ(found[0].severity, Severity::hint);
-  EXPECT_THAT(found[0].what, HasSubstr("has no enrolment; 12 s left"));
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].code, "no_spare_vote");
+  EXPECT_EQ(found[1].code, "quarantined");
+  EXPECT_EQ(found[1].severity, Severity::hint);
+  EXPECT_THAT(found[1].what, HasSubstr("has no enrolment; 12 s left"));
 }
 
 /// Three nodes that know the list {a, b, c}, each by its name.

@@ -288,7 +288,7 @@ TEST(Cleanup, EndsWithTheKeysIfItIsAlwaysRefused) {
   driver.release(lease);
   while (driver.engine().busy() || driver.engine().deadline() != core::never) {
     ASSERT_LT(driver.now, at(11s));
-    driver.answer_all(Vote::read_only);
+    driver.answer_all(Vote::refuses_writes);
     driver.pass_until(std::min(driver.engine().deadline(), at(12s)));
   }
   EXPECT_EQ(driver.only<core::Released>().why, Errc::no_quorum);

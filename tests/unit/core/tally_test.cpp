@@ -67,9 +67,8 @@ TEST(Tally, CommandsThatMayHaveRunAreDistinguished) {
   EXPECT_TRUE(maybe_executed(Vote::timed_out));
   EXPECT_TRUE(maybe_executed(Vote::disconnected));
   EXPECT_TRUE(maybe_executed(Vote::failed));
-  for (const Vote vote :
-       {Vote::unreachable, Vote::stalled, Vote::no_script, Vote::loading, Vote::busy,
-        Vote::read_only, Vote::out_of_memory, Vote::not_writable, Vote::unauthorized}) {
+  for (const Vote vote : {Vote::unreachable, Vote::stalled, Vote::no_script, Vote::loading,
+                          Vote::busy, Vote::refuses_writes, Vote::unauthorized}) {
     EXPECT_FALSE(maybe_executed(vote)) << to_string(vote);
   }
 }

@@ -69,6 +69,7 @@ class EventsTest : public ::testing::Test {
 TEST_F(EventsTest, AStateOfANodeIsAKind) {
   // Refused is what stays until somebody changes something; the other kinds may pass.
   EXPECT_EQ(detail::kind_of(LinkState::up, Vote::pending), EventKind::node_up);
+  EXPECT_EQ(detail::kind_of(LinkState::up, Vote::refuses_writes), EventKind::node_refused);
   EXPECT_EQ(detail::kind_of(LinkState::stalled, Vote::stalled), EventKind::node_stalled);
   EXPECT_EQ(detail::kind_of(LinkState::down, Vote::unreachable), EventKind::node_down);
   EXPECT_EQ(detail::kind_of(LinkState::down, Vote::loading), EventKind::node_down);

@@ -60,7 +60,7 @@ TEST(DispatchAnswers, OfAcquisitions) {
   EXPECT_EQ(each[1].greatest_ticket, 17U);
   EXPECT_EQ(each[1].holder, "t0ken");
   EXPECT_EQ(each[1].node_time, 0);
-  EXPECT_EQ(each[2].vote, Vote::out_of_memory);
+  EXPECT_EQ(each[2].vote, Vote::refuses_writes);
   EXPECT_EQ(each[3].vote, Vote::failed);
   EXPECT_EQ(each[3].holder, "");
   // The time alone means "not enrolled". A reply of the wrong length is a vote for no lock.
@@ -134,7 +134,7 @@ TEST(DispatchAnswers, OfRenewalsAreDigits) {
   EXPECT_EQ(each[3].vote, Vote::absent);
   EXPECT_FALSE(each[3].replanted);
   EXPECT_EQ(each[4].vote, Vote::timed_out);
-  EXPECT_EQ(each[5].vote, Vote::out_of_memory);
+  EXPECT_EQ(each[5].vote, Vote::refuses_writes);
   EXPECT_EQ(each[6].vote, Vote::failed);
   for (const core::Answer& answer : votes("", 2)) EXPECT_EQ(answer.vote, Vote::not_enrolled);
   for (const std::string_view wrong : {"1", "111"}) {

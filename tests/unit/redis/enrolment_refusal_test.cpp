@@ -259,9 +259,9 @@ TEST(EnrolmentRefusal, ErrorsAreReportedAndTheNodeIsAskedAgain) {
     Vote vote;
   };
   for (const Case& one :
-       {Case{"OOM command not allowed when used memory > 'maxmemory'.", Vote::out_of_memory},
+       {Case{"OOM command not allowed when used memory > 'maxmemory'.", Vote::refuses_writes},
         Case{"NOPERM this user has no permissions to run the 'eval' command", Vote::unauthorized},
-        Case{"READONLY You can't write against a read only replica.", Vote::read_only},
+        Case{"READONLY You can't write against a read only replica.", Vote::refuses_writes},
         Case{"WRONGTYPE Operation against a key holding the wrong kind of value", Vote::failed},
         Case{"ERR what", Vote::failed}}) {
     Driver driver;

@@ -140,6 +140,54 @@ TEST_F(GreetingTest, TheFactsAreAskedForAgain) {
   EXPECT_EQ(greeting.facts().run_id, "run1");
 }
 
+const std::string oom = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+const std::string no_eval = "-ERR unknown command 'EVAL', with args beginning with: '#!lua\r\n";
+const std::string no_evalsha = "-NOPERM hunter2 may not run the 'evalsha' command\r\n";
+
+TEST_F(GreetingTest, ARefusalOfEveryWriteIsNotedInTheServersWords) {
+  EXPECT_FALSE(greet({}));
+  EXPECT_FALSE(greeting.writes_refused());
+  EXPECT_FALSE(greet({.eval = oom, .evalsha = oom})) << "the connection is of use";
+  ASSERT_TRUE(greeting.writes_refused());
+  EXPECT_EQ(greeting.writes_refused()->vote, Vote::refuses_writes);
+  EXPECT_EQ(greeting.writes_refused()->why,
+            "OOM command not allowed when used memory > 'maxmemory'.");
+  EXPECT_FALSE(greet({.eval = no_eval}));
+  ASSERT_TRUE(greeting.writes_refused());
+  EXPECT_EQ(greeting.writes_refused()->vote, Vote::refuses_writes);
+  EXPECT_EQ(greeting.writes_refused()->why,
+            "ERR unknown command 'EVAL', which rename-command or a proxy may have taken away");
+  EXPECT_FALSE(greet({.evalsha = no_evalsha}));
+  ASSERT_TRUE(greeting.writes_refused());
+  EXPECT_EQ(greeting.writes_refused()->vote, Vote::unauthorized);
+  EXPECT_EQ(greeting.writes_refused()->why, "NOPERM *** may not run the 'evalsha' command");
+  greeting.begin(out);
+  EXPECT_FALSE(greeting.writes_refused()) << "of the connection before";
+}
+
+TEST_F(GreetingTest, AnAnswerThatSaysNothingAboutWritesIsNoRefusal) {
+  // The script may have been flushed between the two commands, and another kind of server may not
+  // read its first line.
+  EXPECT_FALSE(greet({.eval = "-ERR Error compiling script\r\n",
+                      .evalsha = "-NOSCRIPT No matching script. Please use EVAL.\r\n"}));
+  EXPECT_FALSE(greeting.writes_refused());
+}
+
+TEST_F(GreetingTest, ARefusalLastsUntilTheServerIsAskedAgain) {
+  greet({});
+  const auto ask_again = [this](const LinkDriver::Server& now_is) {
+    greeting.ask_facts(now, out, pipeline);
+    EXPECT_FALSE(answer_later(now_is));
+    return greeting.writes_refused().has_value();
+  };
+  const std::string busy = "-BUSY Redis is busy running a script.\r\n";
+  EXPECT_FALSE(ask_again({.eval = busy, .evalsha = busy}));
+  EXPECT_TRUE(ask_again({.eval = oom, .evalsha = oom}));
+  EXPECT_TRUE(ask_again({.eval = busy, .evalsha = busy})) << "it did not say";
+  EXPECT_FALSE(ask_again({}));
+  EXPECT_TRUE(ask_again({.evalsha = no_evalsha}));
+}
+
 TEST_F(GreetingTest, APromotionIsPartOfTheRunsName) {
   EXPECT_FALSE(greet({}));
   EXPECT_EQ(greeting.facts().run(), "run1");

@@ -14,11 +14,11 @@ TEST(LinkGreeting, LogsInAndAsksForTheServersIdentity) {
   EXPECT_EQ(driver.said(), Strings{"connect"});
   EXPECT_TRUE(driver.written().empty());
   driver.open();
-  EXPECT_EQ(
-      driver.greet(),
-      (Strings{"AUTH locker s3cret", "SELECT 3", "CLIENT ID", "INFO replication", "SCRIPT LOAD",
-               "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD",
-               "MGET quorumlock:enrolment quorumlock:members", "INFO server"}));
+  EXPECT_EQ(driver.greet(),
+            (Strings{"AUTH locker s3cret", "SELECT 3", "CLIENT ID", "INFO replication",
+                     "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD",
+                     "SCRIPT LOAD", "EVAL writable 0", "EVALSHA writable 0",
+                     "MGET quorumlock:enrolment quorumlock:members", "INFO server"}));
   EXPECT_EQ(driver.said(), Strings{"up"});
   EXPECT_EQ(driver.link.deadline(), core::never);
 }
@@ -42,7 +42,7 @@ TEST(LinkGreeting, IsReadInAnyPieces) {
   driver.open();
   const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") + driver.bulk("sha") +
                               driver.bulk("sha") + driver.bulk("sha") + driver.bulk("sha") +
-                              driver.bulk("sha") + driver.bulk("sha") +
+                              driver.bulk("sha") + driver.bulk("sha") + ":1\r\n:1\r\n" +
                               driver.both("x:30000,86400") + driver.bulk("run_id:x\r\n");
   driver.said();
   for (std::size_t i = 0; i + 1 < answers.size(); ++i) driver.feed(answers.substr(i, 1));
@@ -124,12 +124,14 @@ TEST(LinkGreeting, AnswersThatThisUserMayNotGetStayUnknown) {
   // An ACL that forbids CLIENT and SCRIPT is no reason to refuse the node. INFO is needed:
   // without the run id and the role it is unknown whether the node has forgotten.
   const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
+  const std::string ran = ":1\r\n";
   const std::string record = LinkDriver::both("x:30000,86400");
   const std::string role = LinkDriver::bulk("role:master\r\n");
   const std::string run = LinkDriver::bulk("run_id:x\r\n");
-  EXPECT_EQ(answered(plain, {no, role, no, no, no, no, no, no, record, run}), Strings{"up"});
+  EXPECT_EQ(answered(plain, {no, role, no, no, no, no, no, no, ran, ran, record, run}),
+            Strings{"up"});
   for (const auto& [one, other] : {std::pair(role, no), std::pair(no, run)}) {
-    EXPECT_EQ(answered(plain, {no, one, no, no, no, no, no, no, record, other}),
+    EXPECT_EQ(answered(plain, {no, one, no, no, no, no, no, no, ran, ran, record, other}),
               Strings{"quarantined: not authorized"});
   }
 }

@@ -48,11 +48,11 @@ TEST(Link, ErrorsBecomeVotes) {
   for (int i = 1; i <= 4; ++i) driver.send(i);
   driver.feed("-LOADING Redis is loading the dataset in memory\r\n-BUSY Redis is busy\r\n");
   driver.feed("-READONLY You can't write against a read only replica.\r\n");
-  EXPECT_EQ(driver.said(), (Strings{"1 loading", "2 busy", "3 read-only"}));
+  EXPECT_EQ(driver.said(), (Strings{"1 loading", "2 busy", "3 refusing writes"}));
   EXPECT_EQ(driver.link.trouble(driver.now),
             "READONLY You can't write against a read only replica.");
   driver.feed("-OOM command not allowed\r\n");
-  EXPECT_EQ(driver.said(), Strings{"4 out of memory"});
+  EXPECT_EQ(driver.said(), Strings{"4 refusing writes"});
 }
 
 TEST(Link, AReplicaIsGivenUpOnceItHasRefused) {
@@ -64,10 +64,85 @@ TEST(Link, AReplicaIsGivenUpOnceItHasRefused) {
   for (int i = 1; i <= 2; ++i) {
     driver.feed("-READONLY You can't write against a read only replica.\r\n");
   }
-  EXPECT_EQ(driver.said(), (Strings{"1 read-only", "2 read-only"}));
-  EXPECT_EQ(driver.written().size(), 1U) << "the facts are asked for once";
+  EXPECT_EQ(driver.said(), (Strings{"1 refusing writes", "2 refusing writes"}));
+  EXPECT_EQ(driver.written(), LinkDriver::facts()) << "they are asked for once";
   driver.feed(LinkDriver::answer_to("INFO replication", {.role = "slave"}));
   EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: not standalone"}));
+}
+
+const std::string no_room = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+
+TEST(Link, ANodeThatRefusesEveryWriteIsAskedEachSecondUntilItTakesThem) {
+  // It goes on getting commands, since it may still renew and release.
+  LinkDriver driver;
+  driver.come_up();
+  driver.written();
+  EXPECT_EQ(driver.link.reason(), Vote::pending);
+  for (int i = 1; i <= 3; ++i) driver.send(i);
+  driver.written();
+  driver.feed(no_room + no_room);
+  EXPECT_EQ(driver.written(), LinkDriver::facts())
+      << "a refusal is the sign, and they are asked once";
+  EXPECT_EQ(driver.link.reason(), Vote::pending) << "one command says nothing of all writes";
+  driver.feed("+OK\r\n" + LinkDriver::answer_to("INFO replication", {}) + no_room + no_room);
+  EXPECT_EQ(driver.said(), (Strings{"1 refusing writes", "2 refusing writes", "3 granted"}));
+  EXPECT_EQ(driver.link.state(), LinkState::up);
+  EXPECT_EQ(driver.link.reason(), Vote::refuses_writes);
+  EXPECT_EQ(driver.link.trouble(driver.now),
+            "OOM command not allowed when used memory > 'maxmemory'.");
+  EXPECT_EQ(driver.notes(), Strings{"refusing writes"});
+  driver.send(4);
+  driver.written();
+  driver.feed(no_room);
+  EXPECT_EQ(driver.written(), Strings{}) << "it was asked already";
+  for (const std::string& answer : {no_room, std::string(":1\r\n")}) {
+    driver.pass(999ms);
+    EXPECT_EQ(driver.written(), Strings{});
+    driver.pass(1ms);
+    EXPECT_EQ(driver.written(), LinkDriver::facts());
+    driver.feed(LinkDriver::answer_to("INFO replication", {}) + answer + answer);
+  }
+  EXPECT_EQ(driver.link.reason(), Vote::pending);
+  EXPECT_EQ(driver.notes(), (Strings{"refusing writes", "unanswered"}));
+  EXPECT_EQ(driver.link.deadline(), core::never) << "a node that is well is not asked again";
+}
+
+TEST(Link, ANodeThatRefusesSomeCommandIsAskedOnceASecond) {
+  // It takes writes, but has no SET, so that every plain lock is refused.
+  LinkDriver driver;
+  driver.come_up();
+  driver.written();
+  driver.send(1);
+  driver.written();
+  driver.feed("-ERR unknown command 'SET'\r\n");
+  EXPECT_EQ(driver.written(), LinkDriver::facts());
+  const std::string well = LinkDriver::answer_to("INFO replication", {}) + ":1\r\n:1\r\n";
+  driver.feed(well);
+  driver.send(2);
+  driver.written();
+  driver.feed("-ERR unknown command 'SET'\r\n");
+  EXPECT_EQ(driver.written(), Strings{});
+  driver.pass(1s);
+  EXPECT_EQ(driver.written(), LinkDriver::facts());
+  driver.feed(well);
+  EXPECT_EQ(driver.link.deadline(), core::never);
+  EXPECT_EQ(driver.link.reason(), Vote::pending);
+}
+
+TEST(Link, ANodeThatIsLateIsNotAskedWhetherItTakesWrites) {
+  LinkDriver driver;
+  driver.come_up({.eval = no_room, .evalsha = no_room});
+  EXPECT_EQ(driver.link.reason(), Vote::refuses_writes);
+  driver.pass(800ms);
+  driver.send(1);
+  driver.written();
+  driver.pass(1100ms);
+  EXPECT_EQ(driver.link.state(), LinkState::stalled);
+  EXPECT_EQ(driver.link.reason(), Vote::stalled);
+  const Strings before = driver.written();
+  EXPECT_EQ(before, LinkDriver::facts()) << "when it was not late yet";
+  driver.pass(900ms);
+  EXPECT_EQ(driver.written(), Strings{});
 }
 
 TEST(Link, AReplicaIsNotAskedWhileCommandsWaitForTheRecord) {

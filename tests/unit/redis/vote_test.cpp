@@ -163,10 +163,10 @@ TEST(Vote, EachErrorHasItsVote) {
       {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
        Vote::loading},
       {"BUSY Redis is busy running a script. You can only call SCRIPT KILL.", Vote::busy},
-      {"READONLY You can't write against a read only replica.", Vote::read_only},
-      {"OOM command not allowed when used memory > 'maxmemory'.", Vote::out_of_memory},
-      {"MISCONF Redis is configured to save RDB snapshots", Vote::not_writable},
-      {"NOREPLICAS Not enough good replicas to write.", Vote::not_writable},
+      {"READONLY You can't write against a read only replica.", Vote::refuses_writes},
+      {"OOM command not allowed when used memory > 'maxmemory'.", Vote::refuses_writes},
+      {"MISCONF Redis is configured to save RDB snapshots", Vote::refuses_writes},
+      {"NOREPLICAS Not enough good replicas to write.", Vote::refuses_writes},
       {"NOAUTH Authentication required.", Vote::unauthorized},
       {"WRONGPASS invalid username-password pair or user is disabled.", Vote::unauthorized},
       {"NOPERM this user has no permissions to run the 'set' command", Vote::unauthorized},
@@ -174,7 +174,8 @@ TEST(Vote, EachErrorHasItsVote) {
       {"MOVED 3999 127.0.0.1:6381", Vote::not_standalone},
       {"CROSSSLOT Keys in request don't hash to the same slot", Vote::not_standalone},
       {"WRONGTYPE Operation against a key holding the wrong kind of value", Vote::held},
-      {"ERR unknown command 'SET'", Vote::failed},
+      {"ERR unknown command 'SET'", Vote::refuses_writes},
+      {"ERR unknown subcommand 'LOAD'", Vote::failed},
       {"ERR max number of clients reached", Vote::failed},
       {"EXECABORT Transaction discarded because of previous errors.", Vote::failed},
       {"BUSYGROUP Consumer Group name already exists", Vote::failed},
@@ -192,8 +193,9 @@ TEST(Vote, AnErrorInsideAScriptHasItsVoteToo) {
   const auto inside = [&](std::string_view text) {
     return vote_of_error(std::string(text) + " script: 0123, on @user_script:3.");
   };
-  EXPECT_EQ(inside("READONLY You can't write against a read only replica."), Vote::read_only);
-  EXPECT_EQ(inside("OOM command not allowed when used memory > 'maxmemory'."), Vote::out_of_memory);
+  EXPECT_EQ(inside("READONLY You can't write against a read only replica."), Vote::refuses_writes);
+  EXPECT_EQ(inside("OOM command not allowed when used memory > 'maxmemory'."),
+            Vote::refuses_writes);
   EXPECT_EQ(inside("WRONGTYPE Operation against a key holding the wrong kind of value"),
             Vote::held);
   EXPECT_EQ(inside("ERR The user executing the script can't access at least one of the keys "

@@ -82,7 +82,7 @@ function showStatus(news) {
     return tr;
   }));
   const found = news.doctor.findings.map((one) =>
-    item(`${one.severity}: ${one.node ? `${one.node} ` : ''}${one.what}. Remedy: ${one.remedy}`, one.severity === 'error'));
+    item(`${one.severity}: ${one.node ? `${one.node} ` : ''}${one.what}. Remedy: ${one.remedy}`, one.severity !== 'hint'));
   fill('doctor', found.length ? found : [item('Nothing endangers locks on these nodes.')]);
   draw('votes', votes, status.voters, status.nodes.length, status.quorum);
   say('votes-text', `Now ${status.voters} of ${status.nodes.length}; at least ${Math.min(...counts(votes))} ${since(votes)}` +
