@@ -34,7 +34,7 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
   const Reply* reply = answer.reply;
   if (reply == nullptr || reply->type == Reply::Type::error) {
     return looked(driver, answer.node,
-                  reply != nullptr ? std::string(reply->text) : driver.trouble(answer.node));
+                  reply != nullptr ? words_of(*reply) : driver.trouble(answer.node));
   }
   switch (static_cast<Question>(answer.tag.round)) {
     case record:
