@@ -111,13 +111,13 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// options are wrong.
   static Result<Coordinator> create(Options options);
   /// Creates a coordinator on the caller's loop; call it on the thread that runs the loop. It
-  /// starts no thread but for a password file or a callback for credentials: host names are
-  /// resolved on the loop. Its handles keep the loop alive only while there is work: an operation
-  /// under way, a lease to be watched, a release to be answered, or a call from another thread that
-  /// arrives while the loop runs. A call from another thread that arrives while the loop does not
-  /// run waits for the loop's next turn, or for the next call on the loop's own thread. If other
-  /// threads use a loop that may be idle, keep the loop alive with a handle of your own
-  /// (docs/architecture.md, "Threads").
+  /// starts no thread but for what may block, which is a password file, a file of the TLS options
+  /// or a callback for credentials: host names are resolved on the loop. Its handles keep the loop
+  /// alive only while there is work: an operation under way, a lease to be watched, a release to be
+  /// answered, or a call from another thread that arrives while the loop runs. A call from another
+  /// thread that arrives while the loop does not run waits for the loop's next turn, or for the
+  /// next call on the loop's own thread. If other threads use a loop that may be idle, keep the
+  /// loop alive with a handle of your own (docs/architecture.md, "Threads").
   static Result<Coordinator> attach(uv_loop_s* loop, Options options);
 
   Coordinator(Coordinator&&) noexcept = default;
@@ -222,8 +222,8 @@ class QUORUMLOCK_EXPORT Coordinator {
 
   /// Finishes or cancels everything, then closes: acquisitions under way end with Errc::closed,
   /// leases are released, and answers are awaited for node_timeout at most, whatever nodes, name
-  /// servers and callbacks for credentials do. On the loop's own thread it only starts to close,
-  /// and the loop's next turns finish that. Idempotent.
+  /// servers, file systems and callbacks for credentials do. On the loop's own thread it only
+  /// starts to close, and the loop's next turns finish that. Idempotent.
   void close();
   /// Closes as close() does, without blocking. The handler is the last one to run on the loop.
   void async_close(detail::Handler<> handler);

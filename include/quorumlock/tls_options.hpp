@@ -14,7 +14,8 @@ enum class TlsVersion { tls_1_2, tls_1_3 };
 ///
 /// The files are read again when a connection is made after they have changed, so certificates can
 /// be replaced while the program runs. A file that cannot be used when a coordinator is made is an
-/// error; later it costs the vote of each node that has to be connected anew.
+/// error; later, or if its file system does not answer within node_timeout, it costs the vote of
+/// each node that has to be connected anew.
 struct TlsOptions {
   /// A file of certificates in PEM form: the authorities (CAs) that may vouch for a node.
   std::optional<std::string> ca_file = std::nullopt;

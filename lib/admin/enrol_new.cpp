@@ -36,7 +36,7 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
   if (reply == nullptr || reply->type == Reply::Type::error) {
     node.may_pass = reply == nullptr;
     return looked(driver, answer.node,
-                  reply != nullptr ? std::string(reply->text) : driver.trouble(answer.node));
+                  reply != nullptr ? words_of(*reply) : driver.trouble(answer.node));
   }
   if (const auto& refused = driver.link(answer.node).greeting().writes_refused()) {
     node.may_pass = refused->vote == Vote::refuses_writes;

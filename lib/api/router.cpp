@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <new>
 #include <semaphore>
 #include <system_error>
@@ -81,16 +82,47 @@ Error cannot_start(const std::exception& why) {
   return {code, begin + why.what()};
 }
 
+/// Checks that the files of all TLS options can be used, on a thread. If a file system does not
+/// answer within this time, the nodes will say what they wait for.
+Result<void> check_files(const std::vector<TlsOptions>& all, core::Duration within) {
+  using Found = std::vector<std::shared_ptr<const tls::Files>>;
+  const auto read = [all] {
+    Found found;
+    for (const TlsOptions& one : all) found.push_back(tls::Files::read(one));
+    return found;
+  };
+  Found found;
+  try {
+    std::packaged_task<Found()> task(read);
+    std::future<Found> reading = task.get_future();
+    const uv::SignalsBlocked blocked;
+    std::thread(std::move(task)).detach();
+    if (reading.wait_for(within) == std::future_status::timeout) return {};
+    found = reading.get();
+  } catch (const std::system_error&) {
+    found = read();  // without a thread
+  }
+  tls::Contexts contexts;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (Result<void> good = contexts.take(all[i], found[i]); !good) return good;
+  }
+  return {};
+}
+
 Result<std::vector<Cluster>> clusters_of(Options options) {
   Result<std::vector<Cluster>> clusters = Cluster::from(std::move(options));
   if (!clusters) return clusters;
-  tls::Contexts contexts;
+  std::vector<TlsOptions> with_files;
   for (const Cluster& cluster : *clusters) {
     for (const redis::Endpoint& endpoint : cluster.endpoints) {
-      if (!endpoint.tls) continue;
-      if (Result<void> good = contexts.check(*endpoint.tls); !good) return good.error();
+      if (endpoint.tls && tls::Files::are_named_by(*endpoint.tls)) {
+        with_files.push_back(*endpoint.tls);
+      }
     }
   }
+  if (with_files.empty()) return clusters;
+  const core::Duration within = clusters->front().options.node_timeout;
+  if (Result<void> good = check_files(with_files, within); !good) return good.error();
   return clusters;
 }
 

@@ -1,5 +1,7 @@
 #include "loop/sockets.hpp"
 
+#include <stop_token>
+#include <system_error>
 #include <utility>
 
 #include "loop/wall_clock.hpp"
@@ -57,6 +59,14 @@ void Sockets::flush() {
   });
 }
 
+void Sockets::close() {
+  logins_.close();
+  names_.close();
+  for (const auto& socket : sockets_) {
+    if (socket != nullptr) socket->close();
+  }
+}
+
 void Sockets::on_events(int wire) {
   session_.touched(wire);
   on_input_();
@@ -102,6 +112,34 @@ Sockets::Socket::Socket(int wire, Sockets& sockets)
 }
 
 void Sockets::Socket::connect() {
+  const redis::Endpoint& endpoint = wire_.endpoint();
+  if (secure_ && tls::Files::are_named_by(*endpoint.tls)) return read_files(*endpoint.tls);
+  reach();
+}
+
+void Sockets::Socket::read_files(const TlsOptions& options) {
+  wanted_ = true;
+  wire_.on_awaiting("the files of its TLS options");
+  if (reading_ != nullptr) return;
+  auto files = std::make_shared<std::shared_ptr<const tls::Files>>();
+  const auto read = [files, options, last = sockets_.contexts_.files(options)](
+                        const std::stop_token&) { *files = tls::Files::read(options, last); };
+  try {
+    reading_ =
+        std::make_unique<uv::Work>(sockets_.loop_, sockets_.open_, read, [this, files, options] {
+          reading_.reset();
+          // What is wrong with them is the error of SecureWire::begin().
+          (void)sockets_.contexts_.take(options, std::move(*files));
+          if (std::exchange(wanted_, false)) reach();
+        });
+  } catch (const std::system_error& error) {
+    wanted_ = false;
+    wire_.on_closed(Clock::now(), std::string("the files of its TLS options: ") + error.what());
+    sockets_.on_events(number_);
+  }
+}
+
+void Sockets::Socket::reach() {
   wire_.on_awaiting(lookup_ ? "a majority of its Sentinels" : "");
   if (lookup_) return lookup_->ask();
   const redis::Endpoint& endpoint = wire_.endpoint();
@@ -130,6 +168,7 @@ void Sockets::Socket::on_primary(const redis::PrimaryPoll& poll) {
 }
 
 void Sockets::Socket::disconnect() {
+  wanted_ = false;
   if (lookup_) lookup_->close();
   if (secure_) {
     secure_->end();

@@ -12,6 +12,7 @@
 #include "loop/secure_wire.hpp"
 #include "loop/session.hpp"
 #include "uv/socket.hpp"
+#include "uv/work.hpp"
 
 namespace quorumlock::detail {
 
@@ -44,11 +45,8 @@ class Sockets final : Logins::Listener {
   void stop_asking() { logins_.stop(); }
   /// Whether somebody is still asked for a login.
   [[nodiscard]] bool asks() const { return logins_.asks(); }
-  /// Waits for no login and no name any more. The session disconnects the wires.
-  void close() {
-    logins_.close();
-    names_.close();
-  }
+  /// Waits for no login, no name and no file any more. The session disconnects the wires.
+  void close();
 
  private:
   /// The socket of one wire, which carries out the wire's events.
@@ -58,6 +56,8 @@ class Sockets final : Logins::Listener {
 
     void connect();
     void disconnect();
+    /// Waits for no file any more.
+    void close() { reading_.reset(); }
     /// Writes the wire's output, once a turn.
     void flush();
     /// Reads some received bytes without waiting for the loop's turn; false if there are none.
@@ -71,6 +71,9 @@ class Sockets final : Logins::Listener {
     void on_writable() override;
     void on_closed(std::string_view why) override;
     void on_primary(const redis::PrimaryPoll& poll);
+    /// Reads the files of the TLS options if they have changed, on a thread, and then connects.
+    void read_files(const TlsOptions& options);
+    void reach();
     void connect_tcp(const std::string& host, int port);
 
     int number_;
@@ -81,6 +84,8 @@ class Sockets final : Logins::Listener {
     std::optional<PrimaryLookup> lookup_;    ///< set if the URL names Sentinels
     std::optional<redis::Address> primary_;  ///< the last one that they have reported
     uv::Socket socket_;
+    std::unique_ptr<uv::Work> reading_;  ///< set while a thread reads files; one is enough
+    bool wanted_ = false;                ///< to be connected once they are read
   };
 
   void on_events(int wire);

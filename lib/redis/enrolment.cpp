@@ -146,7 +146,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
     Vote vote = vote_of_error(reply.text);
     // These votes are about locks.
     if (vote == Vote::held || vote == Vote::no_script) vote = Vote::failed;
-    return refuse(now, vote, "cannot be enrolled: " + words_of(reply));
+    return refuse(now, vote, "cannot be enrolled: " + std::string(reply.text));
   }
   const bool done = reply.type == Type::integer && reply.integer == 1;
   switch (step_) {

@@ -64,7 +64,7 @@ class Enrolment {
   void disconnected();
   /// A vote script has found a record other than ours.
   void doubt();
-  /// The reply to the command that was taken last.
+  /// The reply to the command that was taken last; the text of an error is that of words_of().
   void on_reply(core::Time now, const Reply& reply);
   void advance(core::Time now);
   /// The counters are repaired, and the node may be enrolled with the membership `as`.

@@ -131,6 +131,16 @@ bool take_string(std::string_view& bytes, Reply& word) {
   return true;
 }
 
+/// How much is quoted of bytes that are no reply.
+constexpr std::size_t longest_quote = 80;
+
+/// The first line of these bytes if it is text that tells somebody who speaks: an HTTP server, say.
+std::string_view readable_line(std::string_view bytes) {
+  const std::string_view line = bytes.substr(0, bytes.find_first_of("\r\n"));
+  const bool readable = std::ranges::all_of(line, [](char c) { return c >= 0x20 && c <= 0x7e; });
+  return readable && std::string_view("+-:$*").find(bytes.substr(0, 1)) == line.npos ? line : "";
+}
+
 /// Whether the bytes, which begin with a '+', begin with "+OK\r\n". The four bytes after the '+'
 /// are one word, since a comparison of texts is a function call.
 bool begin_with_ok(std::string_view bytes) {
@@ -175,6 +185,11 @@ void ReplyReader::feed(std::string_view bytes) {
   if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) {
     broken_ = reader_->errstr;
   }
+}
+
+/// The bytes that hiredis's reader has not read yet.
+std::string_view ReplyReader::unread() const {
+  return {reader_->buf + reader_->pos, reader_->len - reader_->pos};
 }
 
 /// Whether hiredis's reader has no unread bytes and has begun no reply.
@@ -243,9 +258,14 @@ const Reply* ReplyReader::next() {
     text_.clear();
     finished_ = false;
   }
+  std::array<char, longest_quote> kept;  // hiredis drops its buffer at the first wrong byte
+  const std::string_view front(kept.data(), unread().copy(kept.data(), kept.size()));
   void* root = nullptr;
   if (redisReaderGetReply(reader_.get(), &root) != REDIS_OK) {
-    broken_ = reader_->err == REDIS_ERR_OOM ? "a reply beyond the limits" : reader_->errstr;
+    const bool too_large = reader_->err == REDIS_ERR_OOM;
+    broken_ = too_large ? "a reply beyond the limits" : reader_->errstr;
+    const std::string_view line = readable_line(front);
+    if (!too_large && !line.empty()) broken_.append(": \"").append(line).append(1, '"');
     return nullptr;
   }
   if (root == nullptr) {
@@ -269,9 +289,9 @@ const Reply* ReplyReader::next() {
 /// for the end from the line's front whenever bytes come in, so bytes sent one by one would cost
 /// quadratic time.
 bool ReplyReader::is_long_line() const {
-  const std::string_view unread(reader_->buf + reader_->pos, reader_->len - reader_->pos);
   constexpr std::size_t longest = max_line + 2;  // the longest line with its end
-  return unread.size() > longest && unread.substr(0, longest).find("\r\n") == unread.npos;
+  const std::string_view line = unread().substr(0, longest + 1);
+  return line.size() > longest && line.substr(0, longest).find("\r\n") == line.npos;
 }
 
 std::optional<std::int64_t> time_of(const Reply& reply) {

@@ -65,6 +65,7 @@ class ReplyReader {
     std::size_t first_child, children;
   };
 
+  [[nodiscard]] std::string_view unread() const;
   [[nodiscard]] bool is_long_line() const;
   [[nodiscard]] bool idle() const;
   bool read_short();

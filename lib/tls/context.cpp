@@ -3,11 +3,14 @@
 #include <dirent.h>
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <string>
-#include <system_error>
+#include <utility>
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 
 #include "tls/client_channel.hpp"
 
@@ -18,79 +21,80 @@ Error refused(std::string sentence) {
   return {Errc::invalid_argument, std::move(sentence)};
 }
 
-std::string named(const char* option, const std::string& path) {
-  return std::string("tls.") + option + " is \"" + path + "\": ";
+template <class T, void (*free)(T*)>
+struct FreedBy {
+  void operator()(T* object) const { free(object); }
+};
+using Certificate = std::unique_ptr<X509, FreedBy<X509, X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY, EVP_PKEY_free>>;
+using Text = std::unique_ptr<BIO, FreedBy<BIO, BIO_free_all>>;
+
+Text text_of(const std::string& bytes) {
+  return Text(BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size())));
 }
 
-/// Checks that a file can be opened; OpenSSL's own errors do not say why it cannot.
-Result<void> check_readable(const char* option, const std::string& path) {
-  std::FILE* const file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) {
-    return refused(named(option, path) +
-                   "it cannot be read: " + std::generic_category().message(errno));
-  }
-  std::fclose(file);
-  return {};
+/// A key with a passphrase is refused: OpenSSL would ask for it on the terminal.
+int no_passphrase(char*, int, int, void*) {
+  return -1;
 }
 
-/// Whether OpenSSL would find any certificate in this directory: it looks for names such as
-/// 9d66eef0.0, which `openssl rehash` makes.
-Result<void> check_hashed(const std::string& path) {
-  DIR* const dir = ::opendir(path.c_str());
-  if (dir == nullptr) {
-    return refused(named("ca_dir", path) +
-                   "it cannot be read: " + std::generic_category().message(errno));
+/// Trusts all certificates in this text. Returns false if there is none.
+bool trust(SSL_CTX* ssl, const std::string& bytes) {
+  const Text text = text_of(bytes);
+  STACK_OF(X509_INFO)* const found =
+      PEM_X509_INFO_read_bio(text.get(), nullptr, no_passphrase, nullptr);
+  if (found == nullptr) return false;
+  bool any = false;
+  for (int i = 0; i < sk_X509_INFO_num(found); ++i) {
+    X509* const certificate = sk_X509_INFO_value(found, i)->x509;
+    any = (certificate != nullptr &&
+           X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), certificate) == 1) ||
+          any;
   }
-  bool found = false;
-  while (const dirent* const entry = ::readdir(dir)) {
-    const std::string_view name = entry->d_name;
-    found = found ||
-            (name.size() > 9 && name[8] == '.' && name.find_first_not_of("0123456789abcdef") == 8);
-  }
-  ::closedir(dir);
-  if (found) return {};
-  return refused(named("ca_dir", path) +
-                 "it has no certificate under its hash: run openssl rehash on it, or name one "
-                 "file by tls.ca_file");
+  sk_X509_INFO_pop_free(found, X509_INFO_free);
+  return any;
 }
 
-Result<void> load_authorities(SSL_CTX* ssl, const TlsOptions& options) {
+Result<void> load_authorities(SSL_CTX* ssl, const TlsOptions& options, const Files& files) {
   if (!options.ca_file && !options.ca_dir) {
     SSL_CTX_set_default_verify_paths(ssl);
     return {};
   }
-  if (options.ca_file) {
-    if (Result<void> good = check_readable("ca_file", *options.ca_file); !good) return good;
-    if (SSL_CTX_load_verify_file(ssl, options.ca_file->c_str()) != 1) {
-      return refused(named("ca_file", *options.ca_file) + "it has no certificate in PEM form");
-    }
+  if (options.ca_file && !trust(ssl, files.ca_file())) {
+    return refused(named("ca_file", *options.ca_file) + "it has no certificate in PEM form");
   }
-  if (options.ca_dir) {
-    if (Result<void> good = check_hashed(*options.ca_dir); !good) return good;
-    if (SSL_CTX_load_verify_dir(ssl, options.ca_dir->c_str()) != 1) {
-      return refused(named("ca_dir", *options.ca_dir) + "it cannot be used");
-    }
-  }
+  for (const std::string& one : files.ca_dir()) trust(ssl, one);
   return {};
 }
 
-Result<void> load_own_certificate(SSL_CTX* ssl, const TlsOptions& options) {
+/// Our certificate, followed by the authorities between it and the CA.
+bool load_chain(SSL_CTX* ssl, const std::string& bytes) {
+  const Text text = text_of(bytes);
+  const Certificate ours(PEM_read_bio_X509_AUX(text.get(), nullptr, no_passphrase, nullptr));
+  if (ours == nullptr || SSL_CTX_use_certificate(ssl, ours.get()) != 1) return false;
+  for (;;) {
+    Certificate next(PEM_read_bio_X509(text.get(), nullptr, no_passphrase, nullptr));
+    if (next == nullptr) return true;
+    if (SSL_CTX_add0_chain_cert(ssl, next.get()) != 1) return false;
+    (void)next.release();  // it is the chain's now
+  }
+}
+
+Result<void> load_own_certificate(SSL_CTX* ssl, const TlsOptions& options, const Files& files) {
   if (!options.cert_file || !options.key_file) return {};
-  if (Result<void> good = check_readable("cert_file", *options.cert_file); !good) return good;
-  if (Result<void> good = check_readable("key_file", *options.key_file); !good) return good;
-  if (SSL_CTX_use_certificate_chain_file(ssl, options.cert_file->c_str()) != 1) {
+  if (!load_chain(ssl, files.cert_file())) {
     return refused(named("cert_file", *options.cert_file) + "it has no certificate in PEM form");
   }
   ERR_clear_error();
-  if (SSL_CTX_use_PrivateKey_file(ssl, options.key_file->c_str(), SSL_FILETYPE_PEM) != 1) {
-    const unsigned long error = ERR_peek_last_error();
-    const bool other_key = ERR_GET_LIB(error) == ERR_LIB_X509;
+  const Key key(
+      PEM_read_bio_PrivateKey(text_of(files.key_file()).get(), nullptr, no_passphrase, nullptr));
+  if (key == nullptr) {
     return refused(named("key_file", *options.key_file) +
-                   (other_key ? "it is not the key of the certificate in tls.cert_file"
-                              : "it has no private key in PEM form that can be read without a "
-                                "passphrase"));
+                   "it has no private key in PEM form that can be read without a passphrase");
   }
-  return {};
+  if (SSL_CTX_use_PrivateKey(ssl, key.get()) == 1) return {};
+  return refused(named("key_file", *options.key_file) +
+                 "it is not the key of the certificate in tls.cert_file");
 }
 
 ClientChannel& channel_of(BIO* bio) {
@@ -124,8 +128,6 @@ Context::Context()
   BIO_meth_set_ctrl(bio_, control);
 
   SSL_CTX_set_options(ssl_, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // A key with a passphrase is refused: OpenSSL would ask for it on the terminal.
-  SSL_CTX_set_default_passwd_cb(ssl_, [](char*, int, int, void*) { return -1; });
   // A session is kept by the channel, for the next connection to the same node.
   SSL_CTX_set_session_cache_mode(ssl_, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
   SSL_CTX_sess_set_new_cb(ssl_, [](SSL* ssl, SSL_SESSION* session) {
@@ -144,14 +146,17 @@ Context::~Context() {
   BIO_meth_free(bio_);
 }
 
-Result<std::shared_ptr<const Context>> Context::load(const TlsOptions& options) {
+Result<std::shared_ptr<const Context>> Context::load(const TlsOptions& options,
+                                                     const Files& files) {
+  if (files.trouble()) return *files.trouble();
   ERR_clear_error();
   const std::shared_ptr<Context> context(new Context);
   SSL_CTX* const ssl = context->ssl_;
   const bool only_1_3 = options.min_version == TlsVersion::tls_1_3;
   SSL_CTX_set_min_proto_version(ssl, only_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
-  if (const Result<void> good = load_authorities(ssl, options); !good) return good.error();
-  if (const Result<void> good = load_own_certificate(ssl, options); !good) return good.error();
+  if (const Result<void> good = load_authorities(ssl, options, files); !good) return good.error();
+  if (const Result<void> good = load_own_certificate(ssl, options, files); !good)
+    return good.error();
   if (!options.cert_file) {
     SSL_CTX_set_client_cert_cb(ssl, [](SSL* ours, X509**, EVP_PKEY**) {
       channel_of(ours).on_no_certificate();

@@ -7,13 +7,15 @@
 #include <quorumlock/result.hpp>
 #include <quorumlock/tls_options.hpp>
 
+#include "tls/files.hpp"
+
 namespace quorumlock::tls {
 
 /// The authorities, the certificate and the key of a TlsOptions, as OpenSSL's objects. Immutable.
 class Context {
  public:
-  /// Reads the files. The error names the option and what is wrong.
-  static Result<std::shared_ptr<const Context>> load(const TlsOptions& options);
+  /// `files` are what was read for these options. The error names the option and what is wrong.
+  static Result<std::shared_ptr<const Context>> load(const TlsOptions& options, const Files& files);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

@@ -9,11 +9,11 @@
 #include <quorumlock/tls_options.hpp>
 
 #include "tls/channel.hpp"
+#include "tls/files.hpp"
 
 namespace quorumlock::tls {
 
-/// Makes the channels of a coordinator. The certificates and keys that options name are read when
-/// they are first needed and after their files have changed.
+/// Makes the channels of a coordinator, with the certificates and keys that were read last.
 class Contexts {
  public:
   Contexts();
@@ -21,16 +21,19 @@ class Contexts {
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
 
-  /// Checks that the files can be used. The error names the option and what is wrong.
-  Result<void> check(const TlsOptions& options);
-  /// Begins a connection to `host`. The certificates must be valid at `wall_time`, in seconds since
-  /// 1970. `last` is of the same node with the same options.
+  /// The files of these options that were taken last, or null.
+  [[nodiscard]] std::shared_ptr<const Files> files(const TlsOptions& options) const;
+  /// Takes files that were read for these options. The error names the option and what is wrong.
+  Result<void> take(const TlsOptions& options, std::shared_ptr<const Files> files);
+  /// Begins a connection to `host`; reads the files only if none were taken. The certificates must
+  /// be valid at `wall_time`, in seconds since 1970. `last` is of the same node with the same
+  /// options.
   Result<std::unique_ptr<Channel>> connect(const TlsOptions& options, std::string_view host,
                                            std::int64_t wall_time, Resumption& last);
 
  private:
   struct Loaded;
-  Result<Loaded*> load(const TlsOptions& options);
+  [[nodiscard]] std::shared_ptr<Loaded> find(const TlsOptions& options) const;
 
   std::vector<std::shared_ptr<Loaded>> loaded_;
 };

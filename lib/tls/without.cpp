@@ -7,7 +7,11 @@ namespace quorumlock::tls {
 Contexts::Contexts() = default;
 Contexts::~Contexts() = default;
 
-Result<void> Contexts::check(const TlsOptions& /*options*/) {
+std::shared_ptr<const Files> Contexts::files(const TlsOptions& /*options*/) const {
+  return nullptr;
+}
+
+Result<void> Contexts::take(const TlsOptions& /*options*/, std::shared_ptr<const Files> /*files*/) {
   return Error(Errc::invalid_argument, "this quorumlock is built without TLS");
 }
 
@@ -15,7 +19,7 @@ Result<std::unique_ptr<Channel>> Contexts::connect(const TlsOptions& options,
                                                    std::string_view /*host*/,
                                                    std::int64_t /*wall_time*/,
                                                    Resumption& /*last*/) {
-  return check(options).error();
+  return take(options, nullptr).error();
 }
 
 }  // namespace quorumlock::tls

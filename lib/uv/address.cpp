@@ -39,13 +39,16 @@ Address::Address(const sockaddr& from) {
 
 std::optional<Address> Address::parse(const std::string& text) {
   // The system's resolver takes the short forms of IPv4 addresses for addresses, too.
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
+  Address address;
+  auto& v4 = reinterpret_cast<sockaddr_in&>(address.storage_);
   if (::inet_aton(text.c_str(), &v4.sin_addr) != 0) {
-    return Address(reinterpret_cast<const sockaddr&>(v4));
+    v4.sin_family = AF_INET;
+    address.size_ = sizeof v4;
+    return address;
   }
-  sockaddr_in6 v6{};
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(address.storage_);
   v6.sin6_family = AF_INET6;
+  address.size_ = sizeof v6;
   const std::size_t mark = text.find('%');
   if (::inet_pton(AF_INET6, text.substr(0, mark).c_str(), &v6.sin6_addr) != 1) return std::nullopt;
   if (mark != text.npos) {
@@ -55,7 +58,7 @@ std::optional<Address> Address::parse(const std::string& text) {
       v6.sin6_scope_id = static_cast<std::uint32_t>(std::strtoul(zone, nullptr, 10));
     }
   }
-  return Address(reinterpret_cast<const sockaddr&>(v6));
+  return address;
 }
 
 std::optional<Address> Address::of_path(const std::string& path) {

@@ -1,6 +1,12 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 
 #include "cli/fixture.hpp"
+#include "local/certificates.hpp"
 
 // Where the program keeps passwords, and where others could see them.
 namespace quorumlock::test {
@@ -76,6 +82,33 @@ TEST_F(CredentialsOfTheProgram, AMissingVariableIsNamed) {
   EXPECT_EQ(ended.code, 64);
   EXPECT_THAT(ended.err,
               HasSubstr("password_env names the environment variable \"LOCK_PASSWORD\""));
+}
+
+TEST_F(CredentialsOfTheProgram, AFileThatIsNeverReadDelaysNoEnd) {
+  // Each file blocks its reader, as on a file system that does not answer. A signal ends each
+  // command that waits for it.
+  using namespace std::chrono_literals;
+  const std::string certificate = directory.path() / "our.pem";
+  const std::string key = directory.path() / "our.key";
+  local::Authority("ours").issue({}, certificate, key);
+  const std::string pipe = directory.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const char* const file : {"ca_file", "cert_file", "key_file"}) {
+    json tls = {{"cert_file", certificate}, {"key_file", key}};
+    tls[file] = pipe;
+    std::ofstream(config) << json{{"nodes", {"rediss://127.0.0.1:1"}}, {"tls", tls}};
+    for (const char* const command : {"acquire", "run", "leader", "status"}) {
+      std::vector<std::string> words = {QUORUMLOCK_PROGRAM, command};
+      if (command != std::string_view("status")) words.emplace_back("thing");
+      if (words.size() > 2 && words[1] != "acquire") words.insert(words.end(), {"--", "true"});
+      Program program(words, {"QUORUMLOCK_CONFIG=" + config});
+      const local::Descriptor writes_nothing(::open(pipe.c_str(), O_WRONLY | O_CLOEXEC));
+      program.signal(SIGTERM);
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(program.finish().code, 128 + SIGTERM) << command << ", " << file;
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+    }
+  }
 }
 
 }  // namespace

@@ -119,6 +119,20 @@ TEST_F(LeaderCommand, ACommandThatEndsByItselfResigns) {
   token_of(second);
 }
 
+TEST_F(LeaderCommand, ACandidateSaysWhomItWaitsFor) {
+  Program first = start_leader();
+  token_of(first);
+  Program second = start_leader();
+  EXPECT_TRUE(second.says_on_error("waiting for the leadership of billing: held by "));
+  first.signal(SIGTERM);
+  first.finish();
+  EXPECT_GT(token_of(second), 0U);
+  second.signal(SIGTERM);
+  EXPECT_THAT(second.finish().err,
+              testing::MatchesRegex("quorumlock: waiting for the leadership of billing: held by "
+                                    ".*:sh for .*\n(quorumlock: .*\n)+"));
+}
+
 TEST_F(LeaderCommand, ASignalEndsACandidateThatWaits) {
   // Nothing is left in the line.
   hold("billing");

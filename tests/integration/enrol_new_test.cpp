@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include <atomic>
 #include <filesystem>
 #include <future>
@@ -42,6 +44,26 @@ TEST(EnrolNew, ANodeThatIsEnrolledLateIsCountedOnce) {
   const bool answered = cluster.calls(1, "ping") > pings;
   const std::string sentence = result ? "all are enrolled" : result.error().what();
   EXPECT_TRUE(answered || sentence.find(proxy.url(1)) != sentence.npos) << sentence;
+}
+
+TEST(EnrolNew, ACommandThatIsTakenAwayIsNamedOnce) {
+  // The server quotes the script in its error; we do not, and we name the reason once.
+  const TemporaryDirectory directory;
+  const local::Server server = local::Server::start({.dir = directory.path() / "node",
+                                                     .durable = false,
+                                                     .more = {"--rename-command", "EVAL", "DO"}});
+  Options options;
+  options.nodes = {server.url()};
+  Coordinator coordinator = connect(options);
+  const std::string known =
+      "ERR unknown command 'EVAL', which rename-command or a proxy may have taken away";
+  const Result<void> enrolled = coordinator.enroll_new();
+  ASSERT_FALSE(enrolled.has_value());
+  EXPECT_THAT(enrolled.error().what(), testing::HasSubstr(server.url() + " " + known));
+  EXPECT_THAT(enrolled.error().what(), testing::Not(testing::HasSubstr("with args")));
+  const Result<Lease> lease = coordinator.acquire("thing");
+  ASSERT_TRUE(fails_with(lease, Errc::no_quorum));
+  EXPECT_THAT(lease.error().what(), testing::EndsWith("cannot be enrolled: " + known));
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ std::vector<Case> cases() {
   const std::string long_error = "-ERR \x1b[31m" + std::string(10'000, 'e') + "\r\n";
   const std::string huge_error = "-ERR " + std::string(100'000, 'e') + "\r\n";
   return {
-      {{.name = "Http", .at_once = "HTTP/1.1 400 Bad Request\r\n\r\n"}, not_a_reply + "Protocol"},
+      {{.name = "Http", .at_once = "HTTP/1.1 400 Bad Request\r\n\r\n"},
+       not_a_reply + "Protocol error, got \"H\" as reply type byte: \"HTTP/1.1 400 Bad Request\""},
       {{.name = "EndlessGarbage", .endless = std::string("\x16\x03\x01\x00\xff\r\n", 7)},
        not_a_reply + "Protocol"},
       {{.name = "HugeBulk", .to_each = "$4611686018427387904\r\n", .endless = "x"}, beyond},

@@ -1,8 +1,12 @@
 #include <quorumlock/members.hpp>
 #include <quorumlock/quorumlock.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -204,6 +208,29 @@ TEST_F(Tls, FilesThatCannotBeUsedAreRefusedAtOnce) {
   const Result<Coordinator> coordinator = Coordinator::create(options);
   ASSERT_TRUE(fails_with(coordinator, Errc::invalid_argument));
   EXPECT_NE(std::string(coordinator.error().what()).find("tls.ca_file is "), std::string::npos);
+}
+
+TEST_F(Tls, AFileThatIsNeverReadDelaysNoEnd) {
+  // The file becomes one that blocks its reader, as on a file system that does not answer: first
+  // beside connections that stand, and then before there are any.
+  Options options = this->options();
+  options.connect_timeout = 200ms;
+  Coordinator coordinator = connect(options);
+  ASSERT_TRUE(ok(coordinator.acquire(key)));
+  const std::string pipe = path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const local::Descriptor writes_nothing(::open(pipe.c_str(), O_RDWR | O_CLOEXEC));
+  std::filesystem::rename(pipe, ca_);
+  const Result<Lease> other = coordinator.acquire(key + "/other");
+  EXPECT_TRUE(ok(other));
+  for (int node = 0; node < 3; ++node) nodes().drop_clients(node);
+  EXPECT_TRUE(eventually(
+      [&] { return was_said("no answer within connect_timeout from the files of its TLS"); }));
+  coordinator.close();
+
+  Coordinator next = connect(options);
+  EXPECT_TRUE(fails_with(next.acquire(key), Errc::no_quorum));
+  next.close();
 }
 
 TEST_F(Tls, AnAuthorityAndItsCertificatesAreReplacedUnderLoadWithoutALostLease) {

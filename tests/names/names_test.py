@@ -4,7 +4,9 @@ change their mind. It runs in a network and a mount namespace of its own, with i
     names_test.py QUORUMLOCK NAMES_CLIENT
 """
 
+import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import random
@@ -94,6 +96,15 @@ class Client:
         self.end()
 
 
+class Command(subprocess.Popen):
+    """The program, whose first output a test waits for."""
+
+    def __init__(self, urls, *words):
+        nodes = ["--nodes", ",".join(urls)] if urls else []
+        super().__init__([PROGRAM, *nodes, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True)
+
+
 class Names(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -149,8 +160,8 @@ class Names(unittest.TestCase):
     def silence(self, *numbers):
         self.server.silent = {f"n{number}" for number in numbers}
 
-    def drop_clients(self):
-        for address in self.addresses:
+    def drop_clients(self, addresses=None):
+        for address in addresses or self.addresses:
             subprocess.run(["redis-cli", "-h", address, "-p", str(self.port), "CLIENT", "KILL", "TYPE", "normal"],
                            check=True, stdout=subprocess.DEVNULL)
 
@@ -183,32 +194,58 @@ class Names(unittest.TestCase):
         self.assertGreater(self.server.asked.count(("n0.locks.test", 1)), 0)
         client.kill()
 
-    def test_the_end_waits_neither_for_names_nor_for_callbacks_nor_for_nodes(self):
-        self.silence(3)
-        urls = [f"redis://127.0.0.1{i}:{self.port}" for i in range(3)] + self.by_name[3:]
-        client = Client(urls, "blocking")
-        # The list is spelt differently, so no lock is had: what counts is that all of it is under way.
-        client.ask("lock")
-        self.servers[0].send_signal(signal.SIGSTOP)
-        self.servers[1].send_signal(signal.SIGSTOP)
+    @contextlib.contextmanager
+    def everything_wrong(self):
+        """All names are silent, two nodes are stopped, and two others have to be connected to anew."""
+        self.silence(*range(5))
+        for server in self.servers[:2]:
+            server.send_signal(signal.SIGSTOP)
+        self.drop_clients(self.addresses[2:])
         try:
+            yield
+        finally:
+            for server in self.servers[:2]:
+                server.send_signal(signal.SIGCONT)
+
+    def test_the_end_waits_neither_for_names_nor_for_callbacks_nor_for_nodes(self):
+        # The last node waits for its credentials all the time.
+        client = Client(self.by_name, "blocking")
+        self.assertEqual(client.ask("keep"), "held")
+        with self.everything_wrong():
+            client.ask("try")
             self.assertLess(float(client.ask("close")) / 1000, NODE_TIMEOUT + 0.5 + SLACK)
             began = time.monotonic()
             self.assertEqual(client.end(), 0)
             self.assertLess(time.monotonic() - began, SLACK)
-        finally:
-            self.servers[0].send_signal(signal.SIGCONT)
-            self.servers[1].send_signal(signal.SIGCONT)
 
-    def test_leader_ends_after_a_signal(self):
-        self.silence(3, 4)
-        with subprocess.Popen([PROGRAM, "--nodes", ",".join(self.by_name), "leader", "led", "--", "sh", "-c",
-                               "echo leads; exec sleep 1000"], stdout=subprocess.PIPE, text=True) as leader:
+    def test_commands_end_after_a_signal_whatever_nodes_and_names_do(self):
+        with Command(self.by_name, "leader", "led", "--", "sh", "-c", "echo leads; exec sleep 1000") as leader, \
+                Command(self.by_name, "run", "ran", "--", "sh", "-c", "echo runs; exec sleep 1000") as run:
             self.assertEqual(leader.stdout.readline(), "leads\n")
-            began = time.monotonic()
-            leader.terminate()
-            leader.wait(PATIENCE)
-            self.assertLess(time.monotonic() - began, NODE_TIMEOUT + 0.5 + SLACK)
+            self.assertEqual(run.stdout.readline(), "runs\n")
+            with Command(self.by_name, "run", "--wait", "forever", "ran", "--", "true") as waits:
+                self.assertIn("waiting for the lock on ran", waits.stderr.readline())
+                with self.everything_wrong():
+                    for command in (waits, leader, run):
+                        began = time.monotonic()
+                        command.terminate()
+                        command.wait(PATIENCE)
+                        self.assertLess(time.monotonic() - began, NODE_TIMEOUT + 0.5 + SLACK)
+
+    def test_a_look_ends_after_a_signal(self):
+        # Nodes that were never reached are waited for as long as connect_timeout.
+        self.silence(*range(5))
+        config = pathlib.Path(self.folder.name) / "patient.json"
+        config.write_text(json.dumps({"nodes": self.by_name, "connect_timeout": "1h"}))
+        for words in (["observe", "led"], ["members"], ["members", "plan"], ["status"], ["doctor"], ["enroll"],
+                      ["inspect", "looked-at"], ["locks"]):
+            self.server.asked = []
+            with Command(None, "--config", config, *words) as command:
+                until("its names are asked for", lambda: self.server.asked)
+                began = time.monotonic()
+                command.terminate()
+                command.wait(PATIENCE)
+                self.assertLess(time.monotonic() - began, NODE_TIMEOUT + 0.5 + SLACK, words)
 
     def test_a_server_that_drops_one_family_delays_nothing(self):
         self.server.dropped = {28}

@@ -50,7 +50,8 @@ def check_versions():
 
 
 def check_dependencies():
-    """Checks that a build of the packages depends on what tools/setup.sh installs for a build."""
+    """Checks that a build of the packages depends on what tools/setup.sh installs for a build, and that tools/package
+    installs what such a build depends on. dpkg-buildpackage itself wants build-essential."""
     listed = re.search(r"build_packages=\((.*?)\)", text_of("tools/setup.sh"), re.S).group(1).split()
     source = next(paragraphs("debian/control"))
     depends = re.findall(r"^ *([a-z0-9.+-]+)", source["Build-Depends"], re.M)
@@ -59,6 +60,10 @@ def check_dependencies():
         if package not in essential:
             expect(renamed.get(package, package) in depends,
                    f"debian/control does not build-depend on {package}, tools/setup.sh installs it")
+    installed = re.search(r"^packages=\((.*?)\)", text_of("tools/package"), re.M | re.S).group(1).split() + listed
+    for package in [*depends, "build-essential"]:
+        names = {package, package.removesuffix("-compat"), *(k for k, v in renamed.items() if v == package)}
+        expect(names & set(installed), f"tools/package does not install {package}")
 
 
 def check_license():

@@ -36,6 +36,7 @@ class TlsChannel : public ::testing::Test {
 
   Channel& connect(const TlsOptions& options, const std::string& host = "localhost",
                    std::chrono::seconds later = 0s) {
+    (void)contexts_.take(options, tls::Files::read(options));
     Result<std::unique_ptr<Channel>> made =
         contexts_.connect(options, host, std::time(nullptr) + later.count(), last_);
     EXPECT_TRUE(made.has_value());

@@ -9,6 +9,7 @@
 #include "nodes_watch.hpp"
 #include "notifier.hpp"
 #include "output.hpp"
+#include "wait_report.hpp"
 #include "waiting.hpp"
 
 namespace quorumlock::cli {
@@ -65,11 +66,14 @@ class Candidate {
   static std::string text_of(std::chrono::nanoseconds span) { return to_text(rounded(span)); }
 
   Leadership campaign() {
+    WaitReport waits(coordinator_, {resource_}, false, "the leadership of " + resource_);
     const auto start = [this](std::stop_token stop, auto handler) {
       election_.async_campaign(value_, std::move(stop), std::move(handler));
     };
     Awaited<Leadership> awaited = await<Leadership>(
-        signals_, start, [this] { return manager_.keep_alive(); }, &nodes_);
+        signals_, start,
+        [&] { return sooner(manager_.keep_alive(), globals_.json ? -1 : waits.advance()); },
+        &nodes_);
     if (awaited.asked != 0) {
       if (awaited.result) (void)awaited.result->resign();
       manager_.stopping("asked to end");
@@ -162,7 +166,8 @@ void add_leader(CLI::App& app, Globals& globals, Action& chosen) {
       "A service manager that sets NOTIFY_SOCKET (systemd's Type=notify) hears READY=1 when the\n"
       "campaign begins: a candidate that waits counts as running. STATUS says whether it\n"
       "leads. WATCHDOG_USEC and LISTEN_FDS are handled as by `run`.\n\n"
-      "Standard error has a line for each leadership and its end; with --json, one document each.");
+      "Standard error has a line for each leadership and its end, and for a campaign that waits\n"
+      "for a second: who leads. With --json it has one document for each leadership and each end.");
   add_duration(command, "--ttl", asked->ttl,
                "how long others wait if this process dies; the leadership is renewed");
   command

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -47,6 +48,7 @@ class Work {
         asked_(asked),
         options_(globals.options()),
         leaving_(asked.from ? nodes_of(*asked.from) : Nodes()),
+        signals_(changes() ? std::make_unique<Signals>() : nullptr),
         change_(opened()) {
     if (asked.wait && *asked.wait < forever) ends_ = Clock::now() + *asked.wait;
   }
@@ -72,6 +74,8 @@ class Work {
   }
 
  private:
+  [[nodiscard]] bool changes() const { return !asked_.verb.empty() && asked_.verb != "plan"; }
+
   MembersChange opened() {
     Result<MembersChange> change = MembersChange::open(options_, leaving_);
     if (!change) throw Failure(change.error());
@@ -110,13 +114,13 @@ class Work {
                     "waited " + to_text(*asked_.wait) + " in vain: " + meanwhile +
                         ". What was done stays; run the same command again to go on");
     }
-    pollfd ready{signals_.fd(), POLLIN, 0};
+    pollfd ready{signals_->fd(), POLLIN, 0};
     for (;;) {
       const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
       if (left <= milliseconds::zero()) return;
       ::poll(&ready, 1,
              static_cast<int>(std::min<milliseconds>(left, between_looks_of_members).count()));
-      if (const int signal = signals_.asked_to_end(); signal != 0) {
+      if (const int signal = signals_->asked_to_end(); signal != 0) {
         throw Failure::interrupted(signal,
                                    "during a change of the nodes. What was done stays; run "
                                    "the same command again to go on");
@@ -212,7 +216,7 @@ class Work {
     for (;;) {
       // Some nodes of the list could perhaps not be reached until now.
       const std::string why_not = take_along();
-      StatusWatch watch(coordinator, signals_);
+      StatusWatch watch(coordinator, *signals_);
       const std::optional<ClusterStatus> status = watch.look();
       if (!status) throw Failure::interrupted(watch.asked_to_end(), "while new nodes were waiting");
       std::string waiting;
@@ -249,7 +253,8 @@ class Work {
   const MembersArguments& asked_;
   const Options options_;
   const Nodes leaving_;
-  Signals signals_;  // before any thread
+  /// Null for a mere look, which a signal may end at any time. It is made before any thread.
+  const std::unique_ptr<Signals> signals_;
   MembersChange change_;
   Clock::time_point ends_ = Clock::time_point::max();
   std::string told_;

@@ -94,9 +94,8 @@ int observe(const Globals& globals, const std::string& resource, bool is_once) {
   NodesWatch nodes(globals, options, coordinator);
   Election election(coordinator, resource);
   const Awaited<Seen> now = await<Seen>(
-      signals,
-      [&](const std::stop_token&, auto handler) { election.async_leader(std::move(handler)); },
-      never_again, &nodes);
+      signals, [&](auto handler) { election.async_leader(std::move(handler)); }, never_again,
+      &nodes);
   int asked = now.asked;
   if (!now.result && asked == 0) {
     if (is_once || now.result.error().code() != Errc::no_quorum) throw Failure(now.result.error());

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <coroutine>
+#include <exception>
+#include <mutex>
 #include <utility>
 
 #include <quorumlock/inspection.hpp>
@@ -41,60 +43,93 @@ std::string permit_holders(const SemaphoreHolding& semaphore) {
   return tokens.empty() ? "" : "permits are held by " + names_of(tokens);
 }
 
+/// The task of a coroutine that nobody waits for.
+struct Forgotten {
+  struct promise_type {
+    Forgotten get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+/// Who has the resource, such as "held by web-3:812 for 12 s"; empty if nobody is known to.
+std::string holders_of(const Inspection& seen, bool permits) {
+  if (permits) return permit_holders(seen.semaphore);
+  const std::vector<std::string> tokens =
+      seen.holder.empty() ? seen.readers : std::vector{seen.holder};
+  if (tokens.empty()) {
+    // The value of another program is not shown, only described.
+    const auto foreign = std::ranges::count_if(seen.nodes, [](const NodeHolding& node) {
+      return node.vote == Vote::held && !node.detail.empty();
+    });
+    return foreign >= seen.quorum ? "held by another program" : "";
+  }
+  return "held by " + names_of(tokens) +
+         (seen.held_for ? " for " + cli::roughly(*seen.held_for) : "");
+}
+
 }  // namespace
+
+/// A look at all resources. The answers come on the loops' threads.
+struct WaitReport::Look {
+  const std::vector<std::string> resources;
+  const bool permits;
+  const std::string what;
+  std::mutex guard;  ///< of what follows
+  std::vector<std::string> holders = {};
+  std::size_t unanswered = 0;
+  bool over = false;  ///< there is nothing to say any more
+
+  void on_answer(std::size_t resource, const Result<Inspection>& seen) {
+    const std::lock_guard<std::mutex> lock(guard);
+    if (seen) holders[resource] = holders_of(*seen, permits);
+    if (--unanswered > 0 || over) return;
+    std::string all;
+    for (std::size_t i = 0; i < holders.size(); ++i) {
+      if (holders[i].empty()) continue;
+      all += (all.empty() ? "" : "; ") + (holders.size() > 1 ? resources[i] + " is " : "") +
+             holders[i];
+    }
+    if (all.empty()) return;
+    over = true;
+    log_sentence(EventLevel::info, "message", "waiting for " + what + ": " + all);
+  }
+};
 
 WaitReport::WaitReport(Coordinator& coordinator, std::vector<std::string> resources, bool permits,
                        std::string what)
     : coordinator_(coordinator),
-      resources_(std::move(resources)),
-      permits_(permits),
-      what_(std::move(what)),
+      look_(new Look{std::move(resources), permits, std::move(what), {}}),
       ask_at_(Clock::now() + ask_after) {}
 
 int WaitReport::advance() {
-  if (said_) return -1;
   const Clock::time_point now = Clock::now();
-  if (now >= ask_at_) {
-    ask_at_ = now + ask_after;
-    // Asking takes as long as the slowest node, and signals must not wait for that.
-    using namespace std::chrono_literals;
-    if (!asking_.valid() || asking_.wait_for(0s) == std::future_status::ready) {
-      try {
-        asking_ = std::async(std::launch::async, [this] { say(); });
-      } catch (const std::system_error&) {  // there is no thread: the wait goes on without a word
-      }
+  bool ask = false;
+  {
+    const std::lock_guard<std::mutex> lock(look_->guard);
+    if (look_->over) return -1;
+    if (now >= ask_at_) {
+      ask_at_ = now + ask_after;
+      ask = look_->unanswered == 0;
     }
+    if (ask) {
+      look_->unanswered = look_->resources.size();
+      look_->holders.assign(look_->unanswered, "");
+    }
+  }
+  for (std::size_t i = 0; ask && i < look_->resources.size(); ++i) {
+    [](Coordinator& coordinator, std::shared_ptr<Look> look, std::size_t resource) -> Forgotten {
+      look->on_answer(resource, co_await coordinator.co_inspect(look->resources[resource]));
+    }(coordinator_, look_, i);
   }
   return static_cast<int>(std::chrono::ceil<milliseconds>(ask_at_ - now).count());
 }
 
-void WaitReport::say() {
-  std::string holders;
-  for (const std::string& resource : resources_) {
-    const std::string one = holders_of(resource);
-    if (one.empty()) continue;
-    holders +=
-        (holders.empty() ? "" : "; ") + (resources_.size() > 1 ? resource + " is " : "") + one;
-  }
-  if (holders.empty() || over_) return;
-  said_ = true;
-  log_sentence(EventLevel::info, "message", "waiting for " + what_ + ": " + holders);
-}
-
-std::string WaitReport::holders_of(const std::string& resource) {
-  const Result<Inspection> seen = coordinator_.inspect(resource);
-  if (!seen) return {};
-  if (permits_) return permit_holders(seen->semaphore);
-  const std::vector<std::string> tokens =
-      seen->holder.empty() ? seen->readers : std::vector{seen->holder};
-  if (tokens.empty()) {
-    // The value of another program is not shown, only described.
-    const auto foreign = std::ranges::count_if(seen->nodes, [](const NodeHolding& node) {
-      return node.vote == Vote::held && !node.detail.empty();
-    });
-    return foreign >= seen->quorum ? "held by another program" : "";
-  }
-  return "held by " + names_of(tokens) + (seen->held_for ? " for " + roughly(*seen->held_for) : "");
+void WaitReport::end() {
+  const std::lock_guard<std::mutex> lock(look_->guard);
+  look_->over = true;
 }
 
 }  // namespace quorumlock::cli

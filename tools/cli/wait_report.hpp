@@ -1,7 +1,6 @@
 #pragma once
 
-#include <atomic>
-#include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,21 +23,14 @@ class WaitReport {
   /// not again.
   int advance();
   /// The wait is over: nothing is said any more.
-  void end() { over_ = true; }
+  void end();
 
  private:
-  void say();
-  /// Who has the resource, such as "held by web-3:812 for 12 s"; empty if nobody is known to.
-  std::string holders_of(const std::string& resource);
+  struct Look;
 
   Coordinator& coordinator_;
-  const std::vector<std::string> resources_;
-  const bool permits_;
-  const std::string what_;
+  const std::shared_ptr<Look> look_;  ///< nobody waits for its answers, so they have it, too
   Clock::time_point ask_at_;
-  std::atomic<bool> said_ = false;
-  std::atomic<bool> over_ = false;
-  std::future<void> asking_;  ///< the last member: its thread uses the others
 };
 
 }  // namespace quorumlock::cli

@@ -5,6 +5,7 @@
 #include <future>
 #include <memory>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 #include <quorumlock/result.hpp>
@@ -24,8 +25,9 @@ struct Awaited {
 };
 
 /// Starts an operation on the loop, `start(stop token, handler)`, and waits for its result on this
-/// thread. SIGINT, SIGTERM, SIGHUP or SIGQUIT requests the stop token to stop. If `nodes` is given
-/// and has a file to look at, SIGHUP reads that instead.
+/// thread. SIGINT, SIGTERM, SIGHUP or SIGQUIT requests the stop token to stop; if the operation
+/// takes none, as `start(handler)`, its result is not awaited after such a signal. If `nodes` is
+/// given and has a file to look at, SIGHUP reads that instead.
 template <class T, class Start>
 Awaited<T> await(Signals& signals, Start start, const Meanwhile& meanwhile = never_again,
                  NodesWatch* nodes = nullptr) {
@@ -36,10 +38,16 @@ Awaited<T> await(Signals& signals, Start start, const Meanwhile& meanwhile = nev
   const auto answer = std::make_shared<Answer>();
   std::future<Result<T>> future = answer->promise.get_future();
   std::stop_source cancel;
-  start(cancel.get_token(), [answer](Result<T> result) {
+  auto handler = [answer](Result<T> result) {
     answer->promise.set_value(std::move(result));
     answer->given.set();
-  });
+  };
+  constexpr bool takes_stop = std::is_invocable_v<Start, std::stop_token, decltype(handler)>;
+  if constexpr (takes_stop) {
+    start(cancel.get_token(), std::move(handler));
+  } else {
+    start(std::move(handler));
+  }
   int asked = 0;
   pollfd ready[] = {{signals.fd(), POLLIN, 0}, {answer->given.fd(), POLLIN, 0}};
   do {
@@ -47,6 +55,7 @@ Awaited<T> await(Signals& signals, Start start, const Meanwhile& meanwhile = nev
     if (asked == 0) asked = signals.asked_to_end();
     if (asked == SIGHUP && nodes != nullptr && nodes->look_now()) asked = 0;
     if (asked != 0) cancel.request_stop();
+    if (asked != 0 && !takes_stop) return {Error(Errc::cancelled, "asked to end"), asked};
   } while ((ready[1].revents & POLLIN) == 0);
   return {future.get(), asked};
 }

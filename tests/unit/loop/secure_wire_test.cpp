@@ -43,6 +43,8 @@ class SecureWires : public ::testing::Test {
   SecureWires() { certificates_.issue("server"); }
 
   bool begin(const std::string& host = "localhost") {
+    const TlsOptions& options = *wire_.endpoint().tls;
+    (void)contexts_.take(options, tls::Files::read(options));
     return secure_.begin({}, std::time(nullptr), host);
   }
   /// Carries bytes to and fro until there are none.

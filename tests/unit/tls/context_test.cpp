@@ -16,7 +16,7 @@ class ContextTest : public ::testing::Test {
  protected:
   ContextTest() { certificates_.issue("client"); }
   static std::string error_of(const TlsOptions& options) {
-    const auto context = tls::Context::load(options);
+    const auto context = tls::Context::load(options, *tls::Files::read(options));
     return context ? "none" : context.error().what();
   }
   TlsOptions client(const std::string& cert, const std::string& key) const {

@@ -41,27 +41,46 @@ TEST(Contexts, ReadFilesAgainOnceTheyHaveChanged) {
   EXPECT_TRUE(trusts(contexts, options, server));
   EXPECT_FALSE(trusts(contexts, options, others));
   other.write(certificates.ca());
+  EXPECT_TRUE(contexts.take(options, tls::Files::read(options)).has_value());
   EXPECT_FALSE(trusts(contexts, options, server));
   EXPECT_TRUE(trusts(contexts, options, others));
+}
+
+TEST(Contexts, ADirectoryIsReadBeforeItIsNeeded) {
+  // No file is left for the handshake, which is on the loop: the file system may not answer then.
+  Certificates certificates;
+  certificates.issue("server");
+  TlsServer server(certificates.path("server.pem"), certificates.path("server.key"));
+  const std::string dir = certificates.path("authorities");
+  std::filesystem::create_directory(dir);
+  std::filesystem::copy(certificates.ca(), dir + "/0a1b2c3d.0");
+  tls::Contexts contexts;
+  const TlsOptions options{.ca_dir = dir};
+  EXPECT_TRUE(contexts.take(options, tls::Files::read(options)).has_value());
+  std::filesystem::remove_all(dir);
+  EXPECT_TRUE(trusts(contexts, options, server));
 }
 
 TEST(Contexts, AFileThatIsGoneIsAnErrorUntilItIsBack) {
   Certificates certificates;
   tls::Contexts contexts;
   const TlsOptions options{.ca_file = certificates.ca()};
-  EXPECT_TRUE(contexts.check(options).has_value());
+  EXPECT_TRUE(contexts.take(options, tls::Files::read(options)).has_value());
   std::filesystem::remove(certificates.ca());
-  ASSERT_FALSE(contexts.check(options).has_value());
-  EXPECT_EQ(contexts.check(options).error().code(), Errc::invalid_argument);
+  ASSERT_FALSE(contexts.take(options, tls::Files::read(options)).has_value());
+  EXPECT_EQ(contexts.take(options, tls::Files::read(options)).error().code(),
+            Errc::invalid_argument);
   certificates.authority.write(certificates.ca());
-  EXPECT_TRUE(contexts.check(options).has_value());
+  EXPECT_TRUE(contexts.take(options, tls::Files::read(options)).has_value());
 }
 
 TEST(Contexts, KeepABoundedNumberOfOptions) {
   Certificates certificates;
   tls::Contexts contexts;
   for (int i = 0; i < 200; ++i) {
-    EXPECT_TRUE(contexts.check({.ca_file = certificates.ca(), .server_name = std::to_string(i)}));
+    // Each is another path to the same file.
+    const TlsOptions options{.ca_file = std::string(1 + i, '/') + certificates.ca()};
+    EXPECT_TRUE(contexts.take(options, tls::Files::read(options)));
   }
 }
 
