@@ -315,11 +315,11 @@ def not_formatted(root):
 
 
 def files(root):
-    for folder in ("include", "lib", "tests", "tools", "bench", "examples"):
+    for folder in ("include", "lib", "tests", "tools", "bench", "examples", "proof"):
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and path.suffix in CODE + (".lua", ".py", ".sh", ".txt", ".in"):
                 yield path.relative_to(root).as_posix(), path.read_text(errors="replace")
-    for folder in (".", "docs", "bench", "tests"):
+    for folder in (".", "docs", "bench", "tests", "proof"):
         for path in sorted((root / folder).glob("*.md" if folder == "." else "**/*.md")):
             yield path.relative_to(root).as_posix(), path.read_text(errors="replace")
 
