@@ -407,6 +407,8 @@ void Lines::drop(Acquisition& acquisition) {
   if (lines_.empty()) {
     refresh_at_ = never;
     refreshing_ = false;
+    refresh_took_ = Duration::zero();
+    exchange_.entry_life = exchange_.config.entry_life;
   }
   in_line.place = 0;
   end_refresh(exchange_.now);
