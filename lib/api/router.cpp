@@ -49,20 +49,28 @@ class OwnLoop {
   uv_loop_t loop_{};
 };
 
-/// Memory that is kept free while a coordinator starts. A loop's thread begins with what its
-/// starting has left, and has nobody to report to that it has none.
+/// Memory that is kept while a coordinator starts, and is free when its loops' threads begin: a
+/// thread that has none left has nobody to report to, and libuv ends the process.
 class Ballast {
  public:
   Ballast()
       : memory_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     if (memory_ == MAP_FAILED) throw std::bad_alloc();
   }
-  ~Ballast() { ::munmap(memory_, size); }
+  ~Ballast() {
+    ::munmap(memory_, size);
+    *free_ = true;
+    free_->notify_all();
+  }
   Ballast(const Ballast&) = delete;
   Ballast& operator=(const Ballast&) = delete;
 
+  /// Set once the memory is free.
+  [[nodiscard]] std::shared_ptr<const std::atomic<bool>> is_free() const { return free_; }
+
  private:
   static constexpr std::size_t size = std::size_t{4} << 20;
+  std::shared_ptr<std::atomic<bool>> free_ = std::make_shared<std::atomic<bool>>(false);
   void* memory_;
 };
 
@@ -223,10 +231,12 @@ Result<std::shared_ptr<Router>> Router::with_threads(Options options, Cluster::P
       const auto first = router->runtimes_.begin() +
                          static_cast<std::ptrdiff_t>(router->threads_.size() * router->groups_);
       const auto end = first + static_cast<std::ptrdiff_t>(router->groups_);
-      router->threads_.emplace_back([loop, runtimes = std::vector(first, end)] {
-        for (const auto& runtime : runtimes) runtime->turning();
-        loop->run();
-      });
+      router->threads_.emplace_back(
+          [loop, runtimes = std::vector(first, end), may_begin = ballast.is_free()] {
+            may_begin->wait(false);
+            for (const auto& runtime : runtimes) runtime->turning();
+            loop->run();
+          });
     }
     return router;
   } catch (const std::exception& error) {

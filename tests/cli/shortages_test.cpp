@@ -31,8 +31,7 @@ TEST_F(ShortagesOfTheProgram, EachNumberOfDescriptorsIsEnoughOrReported) {
       {"run", "orders", "--", "true"},
       {"run", "--wait", "100ms", "--shared", "orders", "--", "true"},
       {"inspect", "orders"},
-      {"status"},
-      {"locks"}};
+      {"status"}};
   for (const std::vector<std::string>& words : commands) {
     int done = 0;
     for (int files = least; files < least + 25; ++files) {
