@@ -1,5 +1,16 @@
-# Sourced after tools/setup.sh: a bare Debian system below build/, for tools/package and tools/debian13.
+# Sourced after tools/setup.sh: a bare Debian system below build/, for tools/package, tools/debian13 and tools/routes.
 # shellcheck shell=bash
+
+# Writes an archive of everything that git would commit, even if it is not committed yet; without git, of all but build/.
+copy_tree() {
+  if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    git ls-files -z --cached --others --exclude-standard --deduplicate |
+      while IFS= read -r -d '' file; do [[ ! -e $file ]] || printf '%s\0' "$file"; done |
+      tar --create --null --files-from=-
+  else
+    tar --create --exclude=./build --exclude='./build-*' .
+  fi
+}
 
 # find_mirror SUITE: whether the server of Debian packages that apt uses can be reached and has this release, or that
 # of this machine if SUITE is empty. Sets $mirror and $suite.

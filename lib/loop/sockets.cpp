@@ -1,5 +1,6 @@
 #include "loop/sockets.hpp"
 
+#include <new>
 #include <stop_token>
 #include <system_error>
 #include <utility>
@@ -122,14 +123,19 @@ void Sockets::Socket::read_files(const TlsOptions& options) {
   wire_.on_awaiting("the files of its TLS options");
   if (reading_ != nullptr) return;
   auto files = std::make_shared<std::shared_ptr<const tls::Files>>();
-  const auto read = [files, options, last = sockets_.contexts_.files(options)](
-                        const std::stop_token&) { *files = tls::Files::read(options, last); };
+  const auto read = [files, options,
+                     last = sockets_.contexts_.files(options)](const std::stop_token&) {
+    try {
+      *files = tls::Files::read(options, last);
+    } catch (const std::bad_alloc&) {  // what was read last is used
+    }
+  };
   try {
     reading_ =
         std::make_unique<uv::Work>(sockets_.loop_, sockets_.open_, read, [this, files, options] {
           reading_.reset();
           // What is wrong with them is the error of SecureWire::begin().
-          (void)sockets_.contexts_.take(options, std::move(*files));
+          if (*files != nullptr) (void)sockets_.contexts_.take(options, std::move(*files));
           if (std::exchange(wanted_, false)) reach();
         });
   } catch (const std::system_error& error) {

@@ -104,6 +104,10 @@ class Command(subprocess.Popen):
         super().__init__([PROGRAM, *nodes, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          text=True)
 
+    def __exit__(self, *why):
+        self.kill()
+        super().__exit__(*why)
+
 
 class Names(unittest.TestCase):
     @classmethod
@@ -195,17 +199,22 @@ class Names(unittest.TestCase):
         client.kill()
 
     @contextlib.contextmanager
-    def everything_wrong(self):
-        """All names are silent, two nodes are stopped, and two others have to be connected to anew."""
-        self.silence(*range(5))
-        for server in self.servers[:2]:
+    def stopped(self, servers):
+        for server in servers:
             server.send_signal(signal.SIGSTOP)
-        self.drop_clients(self.addresses[2:])
         try:
             yield
         finally:
-            for server in self.servers[:2]:
+            for server in servers:
                 server.send_signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def everything_wrong(self):
+        """All names are silent, two nodes are stopped, and two others have to be connected to anew."""
+        self.silence(*range(5))
+        with self.stopped(self.servers[:2]):
+            self.drop_clients(self.addresses[2:])
+            yield
 
     def test_the_end_waits_neither_for_names_nor_for_callbacks_nor_for_nodes(self):
         # The last node waits for its credentials all the time.
@@ -234,13 +243,12 @@ class Names(unittest.TestCase):
 
     def test_a_look_ends_after_a_signal(self):
         # Nodes that were never reached are waited for as long as connect_timeout.
-        self.silence(*range(5))
         config = pathlib.Path(self.folder.name) / "patient.json"
         config.write_text(json.dumps({"nodes": self.by_name, "connect_timeout": "1h"}))
         for words in (["observe", "led"], ["members"], ["members", "plan"], ["status"], ["doctor"], ["enroll"],
                       ["inspect", "looked-at"], ["locks"]):
             self.server.asked = []
-            with Command(None, "--config", config, *words) as command:
+            with self.stopped(self.servers), Command(None, "--config", config, *words) as command:
                 until("its names are asked for", lambda: self.server.asked)
                 began = time.monotonic()
                 command.terminate()

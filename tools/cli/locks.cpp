@@ -1,6 +1,7 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -62,10 +63,15 @@ std::string text_of(const LockList& list, const LocksQuery& query) {
 
 int locks(const Globals& globals, const LocksArguments& asked) {
   const Options options = globals.options();
-  Signals signals;
+  std::optional<Signals> signals;  // a signal may end a single look at any time
+  if (asked.is_live) signals.emplace();
   Coordinator coordinator = coordinator_with(options);
-  NodesWatch nodes(globals, options, coordinator);
-  StatusWatch watch(coordinator, signals, &nodes);
+  std::optional<NodesWatch> nodes;
+  std::optional<StatusWatch> watch;
+  if (asked.is_live) {
+    nodes.emplace(globals, options, coordinator);
+    watch.emplace(coordinator, *signals, &*nodes);
+  }
   RanOut ran_out;
   do {
     const auto began = std::chrono::steady_clock::now();
@@ -82,8 +88,8 @@ int locks(const Globals& globals, const LocksArguments& asked) {
       if (const std::string ended = ran_out.text(); !ended.empty()) text += "\n" + ended;
       print(text + (asked.is_live ? "\n" : ""));
     }
-  } while (asked.is_live && watch.pause(std::chrono::seconds(1)));
-  const int signal = asked.is_live ? watch.asked_to_end() : 0;
+  } while (watch && watch->pause(std::chrono::seconds(1)));
+  const int signal = watch ? watch->asked_to_end() : 0;
   return signal == 0 || signal == SIGINT ? ExitCode::done : ExitCode::by_signal + signal;
 }
 

@@ -77,7 +77,8 @@ std::string RanOut::text() const {
   const std::lock_guard<std::mutex> lock(guard_);
   std::string text;
   for (const auto& [one, at] : ended_) {
-    text += (text.empty() ? "" : "\n") + time_of_day(at) + "  " + one.resource +
+    if (!text.empty()) text += '\n';
+    text += time_of_day(at) + "  " + one.resource +
             (one.permit == 0 ? "" : " permit " + std::to_string(one.permit)) +
             " ran out: it was not renewed; held by " +
             (one.label.empty() ? "the token " + one.token_begin + "..." : one.label);
