@@ -314,7 +314,7 @@ class Tokens(Members):
 # --- Histories in a small world: mostly n1, n2 and n3 become n1, n2 and n4 -----------------------------------
 
 elsewhere = list(members.broken)  # these rules have their histories there
-four = {"Node": 4, "List": 2, "Voters": 6, "Round": 2, "Client": 2, "Number": 3}
+four = {"Node": 4, "List": 2, "Voters": 6, "Round": 2, "Client": 2, "Number": 4}
 announced_0, settled_0, settled_1, unsettled_1 = (f"{phase} {epoch}" for phase, epoch in (
     (announced, 0), (settled, 0), (settled, 1), (unsettled, 1)))
 
