@@ -135,8 +135,10 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     judged[i].founded = founded_[i].membership;
     if (!nodes[i].membership) {
+      // Nothing speaks against a node that has not said yet what it remembers. Its first word
+      // counts for the attempts under way, so it must not blame us before it has been compared.
       const SharedMembership& last = nodes[i].remembered;
-      judged[i].perhaps_ours = last && perhaps_ours(*last, nodes) != nullptr;
+      judged[i].perhaps_ours = !last || perhaps_ours(*last, nodes) != nullptr;
       continue;
     }
     const Membership& its = *nodes[i].membership;
