@@ -303,13 +303,14 @@ std::string words_of(const Reply& reply) {
   constexpr std::size_t longest = 200;
   std::string_view text = reply.text;
   // A server quotes the arguments of a command that it does not know: of EVAL, a whole script.
-  const bool unknown = text.starts_with("ERR unknown command");
+  constexpr std::string_view taken_away = ", which rename-command or a proxy may have taken away";
+  const bool unknown = text.starts_with("ERR unknown command") && !text.ends_with(taken_away);
   if (unknown) text = text.substr(0, text.find(", with args"));
   std::string words(text.substr(0, longest));
   std::ranges::replace_if(
       words, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
   if (text.size() > longest) words += "...";
-  return unknown ? words + ", which rename-command or a proxy may have taken away" : words;
+  return unknown ? words + std::string(taken_away) : words;
 }
 
 }  // namespace quorumlock::redis

@@ -40,6 +40,12 @@ std::string_view Conditions::refusal(const Command& command) const {
   return loading && !command.is(Command::while_loading) ? loading_error : "";
 }
 
+std::string_view Conditions::refusal_of_script() const {
+  const std::string_view no_write = write_refusal(*this, false);
+  if (!no_write.empty()) return no_write;
+  return refuses_growth(*this) ? out_of_memory_error : "";
+}
+
 Refusals Conditions::in_script() const {
   return {write_refusal(*this, true), refuses_growth(*this) ? out_of_memory_error : ""};
 }

@@ -17,6 +17,8 @@ struct Conditions {
 
   /// The error that this command gets before it is even looked at; empty: none.
   [[nodiscard]] std::string_view refusal(const Command& command) const;
+  /// The error that a script gets before it runs if its first line says that it may write.
+  [[nodiscard]] std::string_view refusal_of_script() const;
   /// The refusals of commands that a script calls.
   [[nodiscard]] Refusals in_script() const;
 };

@@ -166,16 +166,12 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
   const redis::Script* const known = by_sha ? scripts.find(words[1]) : &scripts.learn(words[1]);
   if (known == nullptr) return resp::error(no_script);
 
-  const Refusals refused = conditions.in_script();
-  // Before it runs a script that says what it may do, the server checks whether it may write.
-  if (known->source.starts_with("#!")) {
-    if (!refused.write.empty()) return resp::error(refused.write);
-    if (!refused.growth.empty()) return resp::error(refused.growth);
-  }
+  const std::string_view refused = conditions.refusal_of_script();
+  if (known->source.starts_with("#!") && !refused.empty()) return resp::error(refused);
   const std::span<const std::string> given = std::span(words).subspan(3);
   const auto keys = static_cast<std::size_t>(*count);
   return run_script(*known, {&data[connection.db], wall_us(now), &connections}, given.first(keys),
-                    given.subspan(keys), refused);
+                    given.subspan(keys), conditions.in_script());
 }
 
 }  // namespace quorumlock::sim

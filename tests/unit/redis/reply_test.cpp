@@ -248,8 +248,10 @@ TEST(Reply, ACommandThatIsTakenAwayIsNamedWithoutItsArguments) {
                     0,
                     "ERR unknown command 'EVAL', with args beginning with: 'local mark' 'x' ",
                     {}};
-  EXPECT_EQ(words_of(reply),
+  const std::string words = words_of(reply);
+  EXPECT_EQ(words,
             "ERR unknown command 'EVAL', which rename-command or a proxy may have taken away");
+  EXPECT_EQ(words_of({Reply::Type::error, 0, words, {}}), words) << "once is enough";
 }
 
 TEST(Reply, OnlyTimesThatAClockCanShowAreRead) {
