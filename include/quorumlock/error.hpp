@@ -36,7 +36,8 @@ QUORUMLOCK_EXPORT std::error_code make_error_code(Errc code) noexcept;
 /// error is cheap to copy, since copies share one immutable state.
 class QUORUMLOCK_EXPORT Error : public std::exception {
  public:
-  /// An error with its sentence, and the votes if nodes were asked.
+  /// An error with its sentence, which is made printable() (see printable.hpp), and the votes if
+  /// nodes were asked.
   Error(Errc code, std::string sentence);
   Error(Errc code, std::string sentence, Outcome outcome);
 

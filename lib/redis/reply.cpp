@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include <quorumlock/printable.hpp>
+
 #include "redis/numbers.hpp"
 
 namespace quorumlock::redis {
@@ -285,10 +287,7 @@ std::string words_of(const Reply& reply) {
   // A server quotes the arguments of a command that it does not know: of EVAL, a whole script.
   const bool unknown = text.starts_with("ERR unknown command");
   if (unknown) text = text.substr(0, text.find(", with args"));
-  std::string words(text.substr(0, longest));
-  std::ranges::replace_if(
-      words, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  if (text.size() > longest) words += "...";
+  const std::string words = printable(text, longest);
   return unknown ? words + ", which rename-command or a proxy may have taken away" : words;
 }
 
