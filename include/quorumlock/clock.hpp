@@ -23,7 +23,11 @@ struct QUORUMLOCK_EXPORT Clock {
   static time_point now() noexcept;
 };
 
+// Qt's `forever` is a macro for `for (;;)`, with which the name below could not even be written. Qt
+// keeps Q_FOREVER. If Qt's headers come after this one, compile with QT_NO_KEYWORDS.
+#undef forever
+
 /// The value of a `wait` without limit.
-inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
+inline constexpr std::chrono::nanoseconds forever = (std::chrono::nanoseconds::max)();
 
 }  // namespace quorumlock

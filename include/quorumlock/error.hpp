@@ -39,7 +39,8 @@ QUORUMLOCK_EXPORT std::error_code make_error_code(Errc code) noexcept;
 /// it is one of std::errc: resource_unavailable_try_again, too_many_files_open, not_enough_memory.
 class QUORUMLOCK_EXPORT Error : public std::exception {
  public:
-  /// An error with its sentence, and the votes if nodes were asked. An Errc converts to its code.
+  /// An error with its sentence, which is made printable() (see printable.hpp), and the votes if
+  /// nodes were asked. An Errc converts to its code.
   Error(std::error_code code, std::string sentence);
   Error(std::error_code code, std::string sentence, Outcome outcome);
 

@@ -41,7 +41,8 @@ enum class EventLevel : std::uint8_t { info, warning, error };
 QUORUMLOCK_EXPORT std::string_view to_string(EventLevel level) noexcept;
 
 /// One thing that has happened, for Options::on_event and Options::log. Strings are empty if they
-/// do not apply. None of them ever has a password or a whole owner token.
+/// do not apply. None of them ever has a password or a whole owner token, and all are printable():
+/// compare a resource with printable(resource) if its name may have control characters.
 struct Event {
   EventKind kind = EventKind::node_up;              ///< what has happened
   EventLevel level = EventLevel::info;              ///< how much it matters
@@ -58,8 +59,7 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 /// The event as one sentence for people, such as Options::log gets: the node or the resource, what
-/// has happened to it, the reason, and how many events were left out. It is one line, without
-/// control characters.
+/// has happened to it, the reason, and how many events were left out. It is printable().
 QUORUMLOCK_EXPORT std::string to_string(const Event& event);
 
 }  // namespace quorumlock

@@ -80,7 +80,7 @@ class QUORUMLOCK_EXPORT MembersChange {
   /// Looks at all nodes. Returns one report for each group whose nodes are configured.
   Result<std::vector<MembersReport>> look();
   /// Says whether the change could be announced, and changes nothing.
-  Result<void> check();
+  Result<void>(check)();
   /// Announces the new list: from now on nodes serve clients with either list.
   Result<void> announce();
   /// Decides the new list: from now on clients with the old list are refused. Unless forced it

@@ -15,7 +15,8 @@
 /// pass to one. docs/watching.md lists the metrics.
 namespace quorumlock {
 
-/// Names and values, such as {"service", "checkout"}. A value may be any UTF-8 text.
+/// Names and values, such as {"service", "checkout"}. A value may be any text, and is made
+/// printable() (see printable.hpp) in the metrics.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
 /// The format of metrics_text().

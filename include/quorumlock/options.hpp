@@ -22,6 +22,21 @@
 
 namespace quorumlock {
 
+namespace detail {
+
+// With _GLIBCXX_DEBUG the standard library's containers have another layout, and so have the types
+// below. A program that is compiled otherwise than the library does not link: each of its sources
+// refers to the one of these names that the library must have.
+#ifdef _GLIBCXX_DEBUG
+QUORUMLOCK_EXPORT extern const bool library_is_built_with_GLIBCXX_DEBUG;
+[[gnu::used]] static const bool* const same_containers = &library_is_built_with_GLIBCXX_DEBUG;
+#else
+QUORUMLOCK_EXPORT extern const bool library_is_built_without_GLIBCXX_DEBUG;
+[[gnu::used]] static const bool* const same_containers = &library_is_built_without_GLIBCXX_DEBUG;
+#endif
+
+}  // namespace detail
+
 /// exclusive: one holder, which may write. shared: many readers at once, and no writer.
 enum class LockMode { exclusive, shared };
 

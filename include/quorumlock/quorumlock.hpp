@@ -15,6 +15,7 @@
 #include <quorumlock/mutex.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
+#include <quorumlock/printable.hpp>
 #include <quorumlock/recursive_mutex.hpp>
 #include <quorumlock/result.hpp>
 #include <quorumlock/semaphore.hpp>

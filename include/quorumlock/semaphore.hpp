@@ -32,7 +32,7 @@ class QUORUMLOCK_EXPORT Semaphore {
   /// The greatest capacity. Each permit costs each node a key; a request while all permits are held
   /// costs each node a look at each of these keys.
   static constexpr std::ptrdiff_t max_capacity = 1024;
-  static constexpr std::ptrdiff_t max() noexcept { return max_capacity; }
+  static constexpr std::ptrdiff_t(max)() noexcept { return max_capacity; }
 
   /// A capacity out of range is reported as Errc::invalid_argument when a permit is asked for.
   Semaphore(Coordinator& coordinator, std::string resource, std::ptrdiff_t capacity,

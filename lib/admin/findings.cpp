@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include <quorumlock/duration.hpp>
+#include <quorumlock/printable.hpp>
 
 #include "admin/rights.hpp"
 
@@ -406,6 +407,11 @@ std::vector<Finding> findings_of(const ClusterStatus& status) {
   std::vector<Finding> findings;
   examine_all(findings, status);
   for (const NodeStatus& node : status.nodes) Examination(findings, status, node).run();
+  for (Finding& finding : findings) {
+    for (std::string* const text : {&finding.node, &finding.what, &finding.remedy}) {
+      *text = printable(*text);
+    }
+  }
   return findings;
 }
 

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include <quorumlock/printable.hpp>
+
 #include "admin/exposure.hpp"
 #include "core/quorum.hpp"
 #include "loop/driver.hpp"
@@ -30,13 +32,10 @@ std::optional<bool> yes_or_no(std::string_view text, std::string_view yes, std::
   return std::nullopt;
 }
 
-/// A word from a server as it is shown, without characters that a terminal would act on.
-std::string word(std::string_view text, std::string_view allowed = {}) {
+/// A word from a server as it is shown.
+std::string word(std::string_view text) {
   constexpr std::size_t longest = 64;
-  std::string shown(text.substr(0, longest));
-  std::ranges::replace_if(
-      shown, [=](char c) { return (c <= ' ' || c > '~') && allowed.find(c) == allowed.npos; }, '?');
-  return shown;
+  return printable(text, longest);
 }
 
 std::string role_of(std::string_view role) {
@@ -69,13 +68,17 @@ void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::st
   if (!found) return;
   const bool settled = found->phase == redis::MembersPhase::settled;
   NodeMembership& its = status.membership;
-  its.name = found->name;
+  const auto shown = [](redis::NodeNames names) {
+    for (std::string& name : names) name = printable(name);
+    return names;
+  };
+  its.name = printable(found->name);
   its.epoch = found->epoch;
   its.phase = settled                                          ? "settled"
               : found->phase == redis::MembersPhase::announced ? "announced"
                                                                : "unsettled";
-  its.nodes = settled ? found->to : found->from;
-  if (!settled) its.next = found->to;
+  its.nodes = shown(settled ? found->to : found->from);
+  if (!settled) its.next = shown(found->to);
 }
 
 void find_same_servers(std::vector<NodeStatus>& nodes) {
@@ -175,7 +178,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       if (reply.type != Type::string) return;
       const auto field = [&](std::string_view name) { return info_field(reply.text, name); };
       status.role = role_of(field("role"));
-      status.version = word(redis::version_of(reply.text), " ");
+      status.version = word(redis::version_of(reply.text));
       status.run_id = word(field("run_id"));
       if (const auto up = redis::whole_number<std::int64_t>(field("uptime_in_seconds"))) {
         status.uptime = std::chrono::seconds(*up);
@@ -299,7 +302,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   }
   if (status.enrolment.standing == NodeEnrolment::Standing::quarantined ||
       status.enrolment.standing == NodeEnrolment::Standing::refused) {
-    status.enrolment.why = enrolment.why();
+    status.enrolment.why = printable(enrolment.why());
   }
 
   const core::ClockJumped& jump = driver.jump(node);

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include <quorumlock/printable.hpp>
+
 namespace quorumlock {
 namespace {
 
@@ -71,7 +73,7 @@ Error::Error(std::error_code code, std::string sentence)
     : Error(code, std::move(sentence), Outcome()) {}
 
 Error::Error(std::error_code code, std::string sentence, Outcome outcome)
-    : state_(std::make_shared<const State>(State{code, std::move(sentence), std::move(outcome)})) {}
+    : state_(std::make_shared<const State>(State{code, printable(sentence), std::move(outcome)})) {}
 
 std::error_code Error::code() const noexcept {
   return state_->code;

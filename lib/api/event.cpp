@@ -1,6 +1,6 @@
 #include <quorumlock/event.hpp>
 
-#include "config/quoted.hpp"
+#include <quorumlock/printable.hpp>
 
 namespace quorumlock {
 namespace {
@@ -78,7 +78,7 @@ std::string to_string(const Event& event) {
     sentence +=
         " (" + std::to_string(event.left_out) + " events like this were left out before it)";
   }
-  return detail::on_one_line(std::move(sentence));
+  return printable(sentence);
 }
 
 }  // namespace quorumlock

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include <quorumlock/printable.hpp>
+
 #include "config/metric_labels.hpp"
 
 namespace quorumlock {
@@ -57,6 +59,8 @@ class Families {
   [[nodiscard]] MetricLabels with(const MetricLabels& own) const {
     MetricLabels labels = labels_;
     labels.insert(labels.end(), own.begin(), own.end());
+    // Prometheus drops the whole page for one byte that is not UTF-8.
+    for (auto& [name, value] : labels) value = printable(value);
     return labels;
   }
 
@@ -127,7 +131,7 @@ class Page {
       text_ += label + "=\"";
       for (const char letter : its) {
         if (letter == '\\' || letter == '"') text_ += '\\';
-        text_ += letter == '\n' ? std::string("\\n") : std::string(1, letter);
+        text_ += letter;
       }
       text_ += '"';
       before = ',';

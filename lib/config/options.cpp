@@ -18,6 +18,7 @@
 #include "redis/endpoint.hpp"
 
 namespace quorumlock {
+
 namespace {
 
 using detail::refusal;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <quorumlock/duration.hpp>
+#include <quorumlock/printable.hpp>
 
 #include "config/quoted.hpp"
 #include "core/owner_token.hpp"
@@ -241,6 +242,9 @@ void Events::add_lease(core::Time now, EventKind kind, const LeaseState& lease,
 void Events::add(core::Time now, int node, Event event) {
   using std::chrono::system_clock;
   event.level = level_of(event.kind);
+  for (std::string* const text : {&event.node, &event.resource, &event.holder, &event.reason}) {
+    *text = printable(*text);
+  }
   event.time = system_clock::time_point(std::chrono::microseconds(wall_.now_us()));
   if (limit_.admits(now, node, event)) ready_.push_back(std::move(event));
 }

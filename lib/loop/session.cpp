@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <quorumlock/printable.hpp>
+
 #include "redis/verbs/line.hpp"
 
 namespace quorumlock::detail {
@@ -78,7 +80,7 @@ std::string Session::trouble(Time now, int node) const {
     text += "; its fencing counters are being brought up to date, " + std::to_string(read) +
             " looked at so far";
   }
-  return text;
+  return printable(text);
 }
 
 void Session::look_again(Time now) {

@@ -41,7 +41,7 @@ class Sockets final : Logins::Listener {
     const auto& socket = sockets_[static_cast<std::size_t>(node)];
     return socket == nullptr ? std::nullopt : socket->primary();
   }
-  /// Asks no more for logins; who is asked should give up.
+  /// Asks for no more logins. The threads that ask for one are told to give up.
   void stop_asking() { logins_.stop(); }
   /// Whether somebody is still asked for a login.
   [[nodiscard]] bool asks() const { return logins_.asks(); }

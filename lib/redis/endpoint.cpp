@@ -10,6 +10,8 @@
 #include <limits>
 #include <optional>
 
+#include <quorumlock/printable.hpp>
+
 #include "redis/numbers.hpp"
 
 namespace quorumlock::redis {
@@ -31,8 +33,8 @@ constexpr std::size_t most_sentinels = 16;
 
 constexpr std::size_t longest_path = sizeof(sockaddr_un::sun_path) - 1;
 
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+bool is_printable(std::string_view url) {
+  return printable(url) == url;
 }
 
 /// Takes the front of `text` that consists of these characters.
@@ -110,7 +112,7 @@ std::string redacted(std::string_view url) {
   if (at != url.npos) {
     shown += "***@";
     url.remove_prefix(at + 1);
-  } else if (shown == unix_scheme && !std::ranges::any_of(url, is_control) &&
+  } else if (shown == unix_scheme && is_printable(url) &&
              (url.starts_with('/') || url.find(':') == url.npos)) {
     return shown.append(is_path_and_db(url) ? url : url.substr(0, url.find('?') + 1))
         .append(is_path_and_db(url) ? "" : "***");
@@ -362,8 +364,10 @@ std::string Endpoint::member_name() const {
 }
 
 Result<Endpoint> Endpoint::parse(std::string_view url) {
-  if (std::ranges::any_of(url, is_control)) {
-    return refusal(url, "has a control character (a line's end, perhaps) in it: remove it");
+  if (!is_printable(url)) {
+    return refusal(url,
+                   "has a control character (a line's end, perhaps) in it, or a byte that is not "
+                   "UTF-8: remove it");
   }
   if (QUORUMLOCK_WITH_TLS == 0 &&
       (url.starts_with(tls_scheme) || url.starts_with(tls_sentinel_scheme))) {

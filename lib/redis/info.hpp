@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <quorumlock/printable.hpp>
+
 namespace quorumlock::redis {
 
 /// The value after "name:" at the start of a line of an INFO reply; empty if there is none.
@@ -52,7 +54,8 @@ inline bool is_too_old(std::string_view version) {
 
 /// Returns a clause about a server whose version is too old.
 inline std::string too_old(std::string_view version) {
-  return "is " + std::string(version.starts_with("valkey") ? "" : "Redis ") + std::string(version) +
+  return "is " + std::string(version.starts_with("valkey") ? "" : "Redis ") +
+         printable(version, 64) +
          ", which is too old: Redis 7.0 and Valkey 7.2 are the oldest that may vote";
 }
 

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include <quorumlock/printable.hpp>
+
 #include "core/mutants.hpp"
 #include "core/placement.hpp"
 #include "core/quorum.hpp"
@@ -244,7 +246,7 @@ std::string names_in_words(const NodeNames& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
-    text += names[i];
+    text += printable(names[i]);  // another client wrote them
   }
   return text;
 }

@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include <quorumlock/printable.hpp>
+
 #include "redis/numbers.hpp"
 
 namespace quorumlock::redis {
@@ -306,10 +308,7 @@ std::string words_of(const Reply& reply) {
   constexpr std::string_view taken_away = ", which rename-command or a proxy may have taken away";
   const bool unknown = text.starts_with("ERR unknown command") && !text.ends_with(taken_away);
   if (unknown) text = text.substr(0, text.find(", with args"));
-  std::string words(text.substr(0, longest));
-  std::ranges::replace_if(
-      words, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  if (text.size() > longest) words += "...";
+  const std::string words = printable(text, longest);
   return unknown ? words + std::string(taken_away) : words;
 }
 

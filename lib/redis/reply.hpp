@@ -24,7 +24,7 @@ struct Reply {
 /// A reply to TIME in us since 1970: below 2^52. Unset if the reply is not one.
 std::optional<std::int64_t> time_of(const Reply& reply);
 
-/// A reply's text for use in our messages: one line of printable ASCII, cut if it is long.
+/// A reply's text for use in our messages: printable(), and cut if it is long.
 std::string words_of(const Reply& reply);
 
 /// Bytes in, replies out: hiredis's reader, building into memory that is kept from reply to reply.

@@ -1,8 +1,5 @@
 #include "tls/context.hpp"
 
-#include <dirent.h>
-#include <cerrno>
-#include <cstdio>
 #include <memory>
 #include <new>
 #include <string>

@@ -12,6 +12,8 @@
 
 #include <arpa/inet.h>
 
+#include <quorumlock/printable.hpp>
+
 namespace quorumlock::tls {
 namespace {
 
@@ -20,11 +22,7 @@ constexpr int most_names = 5;
 
 /// A piece of a stranger's certificate, cut and made printable.
 std::string shown(std::string_view text) {
-  std::string safe(text.substr(0, longest_name));
-  for (char& c : safe) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return safe + (text.size() > longest_name ? "..." : "");
+  return printable(text, longest_name);
 }
 
 std::string time_of(const ASN1_TIME* time) {

@@ -26,38 +26,46 @@ const sockaddr_in6& v6_of(const sockaddr_storage& storage) {
 Address::Address(const sockaddr& from) {
   storage_.ss_family = from.sa_family;
   if (from.sa_family == AF_INET) {
-    auto& v4 = reinterpret_cast<sockaddr_in&>(storage_);
-    v4.sin_addr = reinterpret_cast<const sockaddr_in&>(from).sin_addr;
-    size_ = sizeof v4;
+    take(reinterpret_cast<const sockaddr_in&>(from).sin_addr);
   } else if (from.sa_family == AF_INET6) {
-    auto& v6 = reinterpret_cast<sockaddr_in6&>(storage_);
-    v6.sin6_addr = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
-    v6.sin6_scope_id = reinterpret_cast<const sockaddr_in6&>(from).sin6_scope_id;
-    size_ = sizeof v6;
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(from);
+    take(v6.sin6_addr, v6.sin6_scope_id);
   }
+}
+
+void Address::take(const in_addr& bytes) {
+  auto& v4 = reinterpret_cast<sockaddr_in&>(storage_);
+  v4.sin_family = AF_INET;
+  v4.sin_addr = bytes;
+  size_ = sizeof v4;
+}
+
+void Address::take(const in6_addr& bytes, std::uint32_t zone) {
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(storage_);
+  v6.sin6_family = AF_INET6;
+  v6.sin6_addr = bytes;
+  v6.sin6_scope_id = zone;
+  size_ = sizeof v6;
 }
 
 std::optional<Address> Address::parse(const std::string& text) {
   // The system's resolver takes the short forms of IPv4 addresses for addresses, too.
   Address address;
-  auto& v4 = reinterpret_cast<sockaddr_in&>(address.storage_);
-  if (::inet_aton(text.c_str(), &v4.sin_addr) != 0) {
-    v4.sin_family = AF_INET;
-    address.size_ = sizeof v4;
+  in_addr v4{};
+  if (::inet_aton(text.c_str(), &v4) != 0) {
+    address.take(v4);
     return address;
   }
-  auto& v6 = reinterpret_cast<sockaddr_in6&>(address.storage_);
-  v6.sin6_family = AF_INET6;
-  address.size_ = sizeof v6;
+  in6_addr v6{};
   const std::size_t mark = text.find('%');
-  if (::inet_pton(AF_INET6, text.substr(0, mark).c_str(), &v6.sin6_addr) != 1) return std::nullopt;
+  if (::inet_pton(AF_INET6, text.substr(0, mark).c_str(), &v6) != 1) return std::nullopt;
+  std::uint32_t zone = 0;
   if (mark != text.npos) {
-    const char* const zone = text.c_str() + mark + 1;
-    v6.sin6_scope_id = ::if_nametoindex(zone);
-    if (v6.sin6_scope_id == 0) {
-      v6.sin6_scope_id = static_cast<std::uint32_t>(std::strtoul(zone, nullptr, 10));
-    }
+    const char* const its = text.c_str() + mark + 1;
+    zone = ::if_nametoindex(its);
+    if (zone == 0) zone = static_cast<std::uint32_t>(std::strtoul(its, nullptr, 10));
   }
+  address.take(v6, zone);
   return address;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -30,6 +32,9 @@ class Address {
   bool operator==(const Address& other) const;
 
  private:
+  void take(const in_addr& bytes);
+  void take(const in6_addr& bytes, std::uint32_t zone);
+
   sockaddr_storage storage_{};
   socklen_t size_ = 0;
 };

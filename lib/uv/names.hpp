@@ -22,7 +22,7 @@ namespace quorumlock::uv {
 /// that answers late, or never, costs one lookup and delays nothing else.
 class Name final : public std::enable_shared_from_this<Name>, Lookup::Listener {
  public:
-  /// Somebody who wants the addresses.
+  /// Receives the addresses, as an attempt to connect does.
   class Seeker {
    public:
     virtual ~Seeker() = default;

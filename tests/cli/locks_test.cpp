@@ -94,7 +94,7 @@ TEST_F(Locks, ANameOrATokenCannotSteerTheTerminal) {
     cluster.raw(node, {"SET", "quorumlock:fence:" + name, "1"});
   }
   const Ended table = run({"locks"});
-  EXPECT_THAT(table.out, HasSubstr("a?[2J?b   exclusive  another program"));
+  EXPECT_THAT(table.out, HasSubstr("a\\u001b[2J\\u000ab  exclusive  another program"));
   const Ended seen = run({"inspect", name});
   EXPECT_THAT(seen.out, HasSubstr("held by another program, and not free on enough nodes"));
   EXPECT_THAT(table.out + seen.out, Not(AnyOf(HasSubstr("\x1b"), HasSubstr("31mred"))));

@@ -54,14 +54,14 @@ TEST_F(Notify, AnAbstractSocketHearsOfALostLock) {
                                                     "a\nREADY=0", "--", "sh", "-c",
                                                     "trap exit TERM; echo up;"
                                                     " while :; do sleep 0.01; done"});
-  EXPECT_EQ(manager.message(), "STATUS=waiting for the lock on a READY=0");
+  EXPECT_EQ(manager.message(), "STATUS=waiting for the lock on a\\u000aREADY=0");
   EXPECT_THAT(manager.message(), HasSubstr("READY=1\nSTATUS=holding"));
   EXPECT_EQ(program.line(), "up");
   cluster.kill(0);
   cluster.kill(1);
   EXPECT_EQ(manager.message(),
-            "STOPPING=1\nSTATUS=losing the lock on a READY=0: the command has been"
-            " asked to end");
+            "STOPPING=1\nSTATUS=losing the lock on a\\u000aREADY=0: the command has "
+            "been asked to end");
   EXPECT_EQ(program.finish().code, 76);
 }
 

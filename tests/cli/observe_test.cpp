@@ -19,7 +19,7 @@ TEST_F(Observe, EachChangeIsALine) {
   EXPECT_EQ(program.line(), "10.0.0.7:8080 leads, fencing token " + token);
   // A value cannot print a line or a command for the terminal.
   ASSERT_TRUE(leads.proclaim("x\nnobody leads\x1b[2J"));
-  EXPECT_EQ(program.line(), "x\\x0anobody leads\\x1b[2J leads, fencing token " + token);
+  EXPECT_EQ(program.line(), "x\\u000anobody leads\\u001b[2J leads, fencing token " + token);
   ASSERT_TRUE(leads.resign());
   EXPECT_EQ(program.line(), "nobody leads");
   program.signal(SIGINT);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,6 +12,7 @@
 #include <sstream>
 
 #include "cli/serve_fixture.hpp"
+#include "support/outside_text.hpp"
 
 namespace quorumlock::test {
 namespace {
@@ -275,6 +277,26 @@ TEST_F(Serve, RestsWhileItHasNoDescriptors) {
   EXPECT_LT(processor_time(pid) - before, took.count() / 10);
   silent.clear();
   EXPECT_TRUE(eventually([&] { return server.get("/healthz").status == 200; }));
+}
+
+TEST_F(Serve, WhateverItSendsIsPrintable) {
+  const std::string name = all_outside_texts();
+  const std::string token = std::string(40, 'a') + "@" + name;
+  std::string path = "/api/locks/";
+  for (const char letter : name) {
+    char code[4];
+    std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned char>(letter));
+    path += code;
+  }
+  for (int node = 0; node < 3; ++node) cluster.raw(node, {"SET", name, token});
+  const Server server = serve();
+  for (const std::string& asked :
+       {path, std::string("/api/locks"), std::string("/api/locks?pattern=%9B%C2%9B%0A"),
+        std::string("/api/status"), std::string("/api/doctor"), std::string("/metrics")}) {
+    const HttpAnswer answer = server.get(asked);
+    EXPECT_EQ(answer.status, 200) << asked << ": " << answer.body;
+    EXPECT_EQ(unprintable_at(answer.body, "\n"), std::string::npos) << asked << ": " << answer.body;
+  }
 }
 
 TEST_F(Serve, EndsWithStreamsOpen) {

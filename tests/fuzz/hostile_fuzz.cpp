@@ -9,6 +9,7 @@
 
 #include "fuzz/good_server.hpp"
 #include "fuzz/require.hpp"
+#include "loop/events.hpp"
 #include "loop/session.hpp"
 #include "redis/scripts.hpp"
 #include "redis/words.hpp"
@@ -260,15 +261,33 @@ class World {
       asked_[disconnect.wire == hostile ? 0 : 1].clear();
     }
   }
-  void take(const Session::News& news) { require_sentence(news.reason); }
+  /// What users are told of it is printable, and so is what the status says meanwhile.
   template <class T>
-  void take(const T& /*other*/) {}
+  void take(const T& output) {
+    if constexpr (detail::is_only_an_event<T>) {
+      events_.take(now_, output);
+      events_.deliver(now_);
+      const std::string trouble = session_.trouble(now_, hostile);
+      if (!trouble.empty()) require_sentence(trouble);
+    }
+  }
+  Options telling() {
+    Options options;
+    options.on_event = [](const Event& event) {
+      require_sentence(event.node + event.reason);
+      require_sentence(to_string(event));
+    };
+    return options;
+  }
 
   const std::size_t before_ = test::allocated();
   test::SeededRandom random_;
   Wall wall_;
   core::Time now_ = core::Time(std::chrono::hours(1));
   Session session_{config(), random_, wall_};
+  const Options options_ = telling();
+  const detail::NodeList list_;
+  detail::Events events_{options_, session_, list_, wall_};
   std::array<std::vector<std::string>, 2> asked_;  ///< the hostile node's, by connection
   int wire_ = hostile;
   int users_ = 0;

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "support/outside_text.hpp"
+
 namespace quorumlock::fuzz {
 
 /// Ends the program if this does not hold, which libFuzzer and a replay count as a finding.
@@ -14,14 +16,10 @@ inline void require(bool holds, std::string_view sentence) {
   std::abort();
 }
 
-inline bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-}
-
 /// Checks a sentence for users: it must not be empty, and must be on one line.
 inline void require_sentence(std::string_view text) {
   require(!text.empty(), "a refusal says nothing");
-  for (const char c : text) require(!is_control(c), "a control character is in a sentence");
+  require(test::unprintable_at(text) == text.npos, "a sentence is not printable");
 }
 
 /// A password that the targets plant: no output may ever contain it.

@@ -86,6 +86,17 @@ cmake --build "$work/cmake" >"$work/cmake.log" 2>&1 || {
 [ -z "$prometheus" ] || "$work/cmake/consumer_prometheus" ||
   fail "running what was built with the component prometheus"
 
+step "find_package that is quiet"
+not_found() { # the reason, and flags for CMake
+  cmake -G Ninja -S "$here/quiet" -B "$work/quiet" -DCMAKE_CXX_COMPILER="$cxx" -DREASON="$1" "${@:2}" \
+    >"$work/quiet.log" 2>&1 || {
+    cat "$work/quiet.log"
+    fail "find_package(quorumlock QUIET) without success is not as it should be"
+  }
+  rm -rf "$work/quiet"
+}
+not_found "has no component locks" -DCMAKE_PREFIX_PATH="$prefix" "-DCOMPONENTS=core;locks"
+
 step "pkg-config"
 pc=$(find "$prefix" -name quorumlock.pc)
 libdir=$(dirname "$(dirname "$pc")")
@@ -104,6 +115,15 @@ read -ra libs < <(pkg-config --libs quorumlock)
 "$cxx" "${flags[@]}" "${cflags[@]}" "$here/consumer/main.cpp" -o "$work/consumer" "${libs[@]}" ||
   fail "building with pkg-config: ${cflags[*]} ${libs[*]}"
 LD_LIBRARY_PATH=$libdir "$work/consumer" || fail "running what was built with pkg-config"
+
+if "$cxx" "${flags[@]}" "${cflags[@]}" -D_GLIBCXX_DEBUG "$here/consumer/main.cpp" -o "$work/debug" \
+  "${libs[@]}" 2>"$work/debug.log"; then
+  fail "a program with other containers than the library's, by _GLIBCXX_DEBUG, is linked"
+fi
+grep -q 'library_is_built_with_GLIBCXX_DEBUG' "$work/debug.log" || {
+  cat "$work/debug.log"
+  fail "the linker does not say why a program with _GLIBCXX_DEBUG cannot be linked"
+}
 
 read -ra its_libs < <(pkg-config --libs quorumlock-testing)
 "$cxx" "${flags[@]}" "${cflags[@]}" "$here/consumer/testing.cpp" -o "$work/consumer_testing" "${its_libs[@]}" ||
@@ -153,6 +173,7 @@ cmake -G Ninja -S "$here/../.." -B "$work/static" -DCMAKE_CXX_COMPILER="$cxx" \
   cat "$work/static.log"
   fail "-DQUORUMLOCK_SHARED=OFF, which the Dockerfile uses, does not work"
 }
+PKG_CONFIG_LIBDIR=$work/nothing not_found "linked with libuv" -Dquorumlock_DIR="$work/static/lib" -DCOMPONENTS=core
 exported=$(find "$work/static" -path '*/CMakeFiles/Export/*' -name quorumlockTargets.cmake)
 [ -n "$exported" ] || fail "the static library exports no targets"
 ! grep -E 'INTERFACE_LINK_LIBRARIES.*[;:"]/' "$exported" ||

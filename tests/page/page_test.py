@@ -110,6 +110,9 @@ def check(program, nodes, browser, clients):
     for letter in "none":
         browser.press(letter, ord(letter.upper()), letter)
     timed(browser, "a filter that nothing matches empties the list", f"{rows('rows')}.length === 0")
+    clients.append(Client(program, nodes, "acquire", "--ttl", "30s", "none\u202egpj"))
+    timed(browser, "a name cannot turn the direction of its line",
+          f"{rows('rows')}.some((row) => row.cells[0].textContent === 'none\\\\u202egpj')")
 
 
 in_chromium("page", check)

@@ -27,6 +27,8 @@ set(simulated
   api/outcome
   api/timeline
   config/duration
+  config/printable
+  config/same_containers
   core/acquisition
   core/acquisitions
   core/claims

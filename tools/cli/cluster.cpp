@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <quorumlock/printable.hpp>
 #include "cluster_processes.hpp"
 #include "cluster_record.hpp"
 #include "commands.hpp"
@@ -30,6 +31,12 @@ struct ClusterArguments {
 
   [[nodiscard]] fs::path directory() const {
     const fs::path path = dir ? fs::path(*dir) : default_cluster_dir();
+    // It is written into JSON, and into the list of the nodes.
+    if (printable(path.string()) != path.string()) {
+      throw Failure::usage("the directory " + path.string() +
+                           " has a control character in its name, or a byte that is not UTF-8: " +
+                           "choose another --dir");
+    }
     return fs::absolute(path).lexically_normal();
   }
 };

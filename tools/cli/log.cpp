@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include <quorumlock/printable.hpp>
+
 #include "output.hpp"
 
 namespace quorumlock::cli {
@@ -31,10 +33,6 @@ std::string utc(system_clock::time_point time) {
                 parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
                 static_cast<int>((ms - floor<seconds>(ms)).count()));
   return text;
-}
-
-std::string line_of(const Json& document) {
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// Begins an object; members that are empty are left out.
@@ -69,11 +67,11 @@ LogFormat log_format() {
 void log_sentence(EventLevel level, std::string_view event, std::string_view sentence,
                   const std::string& resource) {
   if (current_format == LogFormat::text)
-    return write_line("quorumlock: " + std::string(sentence) + "\n");
+    return write_line("quorumlock: " + printable(sentence) + "\n");
   Json document = begun_object(system_clock::now(), level, event);
   add_text(document, "resource", resource);
   document["reason"] = sentence;
-  write_line(line_of(document));
+  write_line(text_of(document) + "\n");
 }
 
 void log_event(const quorumlock::Event& event) {
@@ -89,7 +87,7 @@ void log_event(const quorumlock::Event& event) {
   if (const std::uint64_t left_out = event.left_out + without_room.exchange(0); left_out != 0) {
     document["left_out"] = left_out;
   }
-  write_line(line_of(document));
+  write_line(text_of(document) + "\n");
 }
 
 }  // namespace quorumlock::cli

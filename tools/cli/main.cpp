@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#include <quorumlock/printable.hpp>
 #include <quorumlock/version.hpp>
 #include <string_view>
 
@@ -118,7 +119,7 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
 int report(const Failure& failure, const Arguments& arguments) {
   // `run` and `leader` leave standard output to their command.
   std::FILE* const to = arguments.json && !arguments.runs_a_command() ? stdout : stderr;
-  const std::string sentence = arguments.without_secrets(failure.what());
+  const std::string sentence = printable(arguments.without_secrets(failure.what()));
   try {
     if (arguments.json) {
       Json document = error_json(failure);

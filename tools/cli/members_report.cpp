@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <quorumlock/printable.hpp>
+
 #include "output.hpp"
 
 namespace quorumlock::cli {
@@ -11,7 +13,7 @@ std::string in_words(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
-    text += names[i];
+    text += printable(names[i]);
   }
   return text;
 }

@@ -15,6 +15,8 @@
 #include <system_error>
 #include <utility>
 
+#include <quorumlock/printable.hpp>
+
 #include "globals.hpp"
 
 namespace quorumlock::cli {
@@ -22,13 +24,6 @@ namespace {
 
 /// Longer times between two signs of life are refused: poll() takes no more milliseconds.
 constexpr std::int64_t longest_us = 1'000'000'000'000;
-
-/// A status is one line: a resource's name may contain anything.
-std::string one_line(std::string sentence) {
-  std::ranges::replace_if(
-      sentence, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  return sentence;
-}
 
 }  // namespace
 
@@ -102,7 +97,7 @@ void Notifier::stopping(const std::string& sentence) {
 }
 
 void Notifier::report(const std::string& assignment, const std::string& sentence) {
-  send(assignment + "STATUS=" + one_line(sentence));
+  send(assignment + "STATUS=" + printable(sentence));
 }
 
 void Notifier::send(const std::string& message) {

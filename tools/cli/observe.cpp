@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include <quorumlock/election.hpp>
+#include <quorumlock/printable.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "nodes_watch.hpp"
@@ -41,32 +42,17 @@ class Sightings {
   Event some_;
 };
 
-/// The value on one line, whatever it contains.
-std::string printable(const std::string& value) {
-  constexpr const char* digits = "0123456789abcdef";
-  std::string text;
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= ' ' && byte != 0x7f) {
-      text += c;
-    } else {
-      text += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
-    }
-  }
-  return text;
-}
-
 std::string label_of(const Leader& leader) {
   return std::string(OwnerToken(leader.owner_token).label());
 }
 
 std::string sentence_on(const Seen& leader) {
   if (!leader) return "nobody leads";
-  std::string who = leader->value.empty() ? label_of(*leader) : printable(leader->value);
+  std::string who = leader->value.empty() ? label_of(*leader) : leader->value;
   if (who.empty()) {
-    who = "the holder of token " + printable(leader->owner_token.substr(0, token_digits)) + "...";
+    who = "the holder of token " + leader->owner_token.substr(0, token_digits) + "...";
   }
-  return who + " leads" +
+  return printable(who) + " leads" +
          (leader->fencing_token == 0 ? ""
                                      : ", fencing token " + std::to_string(leader->fencing_token));
 }

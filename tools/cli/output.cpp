@@ -1,9 +1,11 @@
 #include "output.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <quorumlock/duration.hpp>
+#include <quorumlock/printable.hpp>
 
 #include "log.hpp"
 
@@ -16,27 +18,29 @@ void write(const std::string& text, std::FILE* to) {
                                      : "cannot write to standard error");
 }
 
-/// Names and tokens may come from other programs, and could steer the terminal by control
-/// characters: these become question marks. Tables break lines themselves.
-std::string harmless(std::string text, bool one_line) {
-  std::ranges::replace_if(
-      text,
-      [one_line](char letter) {
-        if (letter == '\n' || letter == '\t') return one_line;
-        return static_cast<unsigned char>(letter) < ' ' || letter == '\x7f';
-      },
-      '?');
-  return text;
+/// Returns each line printable. Whoever put a text from outside into a line made it printable
+/// before: a line that such a text breaks in two cannot be told from two lines.
+std::string in_printable_lines(std::string_view text) {
+  std::string lines;
+  for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
+    lines += printable(text.substr(0, end)) + '\n';
+  }
+  return lines + printable(text);
 }
 
 }  // namespace
 
+std::string text_of(const Json& document) {
+  // In JSON the escapes of printable() are these characters again.
+  return printable(document.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
 void print(const std::string& text, std::FILE* to) {
-  write(harmless(text, false) + "\n", to);
+  write(in_printable_lines(text) + "\n", to);
 }
 
 void print(const Json& document, std::FILE* to) {
-  write(document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", to);
+  write(text_of(document) + "\n", to);
 }
 
 void print_over_the_last(const std::string& text) {
@@ -44,7 +48,7 @@ void print_over_the_last(const std::string& text) {
   constexpr const char* clear_line = "\x1b[K";
   constexpr const char* clear_below = "\x1b[J";
   std::string drawn = home;
-  for (const char letter : harmless(text, false)) {
+  for (const char letter : in_printable_lines(text)) {
     if (letter == '\n') drawn += clear_line;
     drawn += letter;
   }
@@ -54,7 +58,7 @@ void print_over_the_last(const std::string& text) {
 std::string in_columns(std::vector<Row> rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (Row& row : rows) {
-    for (std::string& word : row) word = harmless(std::move(word), true);
+    for (std::string& word : row) word = printable(word);
   }
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -105,13 +109,14 @@ void print_timeline(const Outcome& outcome) {
   if (log_format() == LogFormat::json) {
     log_sentence(EventLevel::info, "timeline", timeline);
   } else {
-    std::fprintf(stderr, "%s\n", timeline.c_str());
+    std::fprintf(stderr, "%s\n", in_printable_lines(timeline).c_str());
   }
 }
 
 Json error_json(const Failure& failure) {
-  Json error = {
-      {"code", failure.code()}, {"message", failure.what()}, {"exit_code", failure.exit_code()}};
+  Json error = {{"code", failure.code()},
+                {"message", printable(failure.what())},
+                {"exit_code", failure.exit_code()}};
   if (const Outcome& outcome = failure.outcome(); !outcome.votes.empty()) {
     error["quorum"] = outcome.quorum;
     error["attempts"] = outcome.attempts;

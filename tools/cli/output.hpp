@@ -15,15 +15,19 @@ using Json = nlohmann::ordered_json;
 
 /// Writes and flushes a text and an end of line. Throws Failure if that fails: a token that could
 /// not be printed is not a success.
-/// Control characters in it, which could steer the terminal, are replaced by question marks.
+/// Each of its lines is made printable().
 void print(const std::string& text, std::FILE* to = stdout);
 /// Prints the text over what the terminal shows, without the flicker of clearing it first.
 void print_over_the_last(const std::string& text);
-/// Prints a document on one line. Bytes that are not UTF-8 are replaced.
+/// Writes a document on one line. Bytes that are not UTF-8 are replaced, and what could steer a
+/// terminal is escaped.
+std::string text_of(const Json& document);
+/// Prints text_of() a document.
 void print(const Json& document, std::FILE* to = stdout);
 
 using Row = std::vector<std::string>;
-/// Returns a line for each row, with columns as wide as their widest word.
+/// Returns a line for each row, with columns as wide as their widest word. Words are made
+/// printable().
 std::string in_columns(std::vector<Row> rows);
 /// Writes whole seconds, or ms below ten seconds.
 std::string roughly(std::chrono::milliseconds span);

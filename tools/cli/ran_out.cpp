@@ -5,6 +5,8 @@
 #include <ctime>
 #include <utility>
 
+#include <quorumlock/printable.hpp>
+
 namespace quorumlock::cli {
 namespace {
 
@@ -78,10 +80,10 @@ std::string RanOut::text() const {
   std::string text;
   for (const auto& [one, at] : ended_) {
     if (!text.empty()) text += '\n';
-    text += time_of_day(at) + "  " + one.resource +
+    text += time_of_day(at) + "  " + printable(one.resource) +
             (one.permit == 0 ? "" : " permit " + std::to_string(one.permit)) +
             " ran out: it was not renewed; held by " +
-            (one.label.empty() ? "the token " + one.token_begin + "..." : one.label);
+            printable(one.label.empty() ? "the token " + one.token_begin + "..." : one.label);
   }
   return text;
 }

@@ -21,6 +21,12 @@ std::string counts_of(const LockList& list);
 Json held_lock_json(const HeldLock& lock);
 Json locks_json(const LockList& list);
 Json findings_json(const std::vector<Finding>& findings);
+/// Returns the number of nodes that answered whether they hold the key.
+int answered(const Inspection& seen);
+/// Returns a sentence about all nodes together.
+std::string verdict(const Inspection& seen);
+/// Returns the verdict, a line for each node, and the line of waiters.
+std::string table(const Inspection& seen);
 /// The document of `inspect`, with whole owner tokens.
 Json inspection_json(const Inspection& seen);
 

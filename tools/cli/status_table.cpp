@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include <quorumlock/printable.hpp>
+
 namespace quorumlock::cli {
 namespace {
 
@@ -160,10 +162,11 @@ Json node_json(const NodeStatus& node) {
           {"same_server_as", node.same_server_as}};
 }
 
-std::string aligned(const std::vector<Row>& rows, const std::vector<std::string>& remarks) {
+std::string aligned(std::vector<Row> rows, const std::vector<std::string>& remarks) {
   Row::size_type columns = rows.front().size();
   std::vector<std::size_t> widths(columns);
-  for (const Row& row : rows) {
+  for (Row& row : rows) {
+    for (std::string& word : row) word = printable(word);
     for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   std::string text;
@@ -174,7 +177,7 @@ std::string aligned(const std::vector<Row>& rows, const std::vector<std::string>
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += "\n" + line;
-    if (!remarks[r].empty()) text += "\n    " + remarks[r];
+    if (!remarks[r].empty()) text += "\n    " + printable(remarks[r]);
   }
   return text;
 }
@@ -212,7 +215,7 @@ std::string table(const ClusterStatus& status) {
       rows[i + 1].insert(rows[i + 1].begin() + 1, status.nodes[i].group);
     }
   }
-  return verdict(status) + aligned(rows, remarks);
+  return verdict(status) + aligned(std::move(rows), remarks);
 }
 
 Json document(const ClusterStatus& status) {

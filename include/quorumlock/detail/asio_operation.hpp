@@ -27,6 +27,12 @@
 #if !__has_include(<boost/asio/version.hpp>)
 #error "<quorumlock/asio.hpp> needs Boost.Asio; for standalone Asio define ASIO_STANDALONE"
 #endif
+// First, since an older Boost lacks some of the headers that follow.
+#include <boost/asio/version.hpp>
+#if BOOST_ASIO_VERSION < 102200
+#error \
+    "<quorumlock/asio.hpp> needs Boost 1.78 or later (on Debian 12 libboost1.81-dev, since libboost-dev is 1.74); for standalone Asio (libasio-dev) define ASIO_STANDALONE"
+#endif
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
@@ -38,10 +44,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
-#include <boost/asio/version.hpp>
-#if BOOST_ASIO_VERSION < 102200
-#error "<quorumlock/asio.hpp> needs Boost 1.78 or later"
-#endif
 #define QUORUMLOCK_ASIO_FLAVOUR boost_asio
 #endif
 

@@ -57,7 +57,7 @@ local function acquire()
         due = math.max(due, math.floor(ends[1] - ms) + 1)
       elseif slot == 0 then
         due = math.max(due, redis.call('PTTL', locks[i]))
-        -- Readers have no words, and must not hide the one who has another of these locks.
+        -- Readers are not described, and must not hide the holder of another of these locks.
         if not first or first == '' then first = describe(locks[i], holder) end
       else
         first, due = free_slot(KEYS[1], capacity, slot)

@@ -4,7 +4,7 @@
 --
 --   KEYS     locks, their counters in the same order; for a permit the semaphore and its counter
 --   ARGV     token, ttl ms, fence (0: none), re-plant locks that are gone (1 or 0), counters' life ms, "w" to
---            write, "r" to read, "t" to write for anybody who has the token, slot (0: a lock), capacity, this
+--            write, "r" to read, "t" to write by the token alone, slot (0: a lock), capacity, this
 --            node's time us from which on this is too late (0: unknown), enrolment, floor
 --   returns  {1, greatest counter, time}    all are this token's, for at least ttl from now
 --            {2, greatest counter, time}    the same, and some of them were re-planted

@@ -37,7 +37,7 @@ enum class Word : std::uint8_t {
   ticket,        ///< the ticket of its entry
   entry_life,    ///< how long the entry lives
   not_woken,     ///< the name of the waiter in Send::not_woken; empty for none
-  mode,          ///< w to write, r to read, t to write for anybody who has the token
+  mode,          ///< w to write, r to read, t to write by the token alone
   slot,          ///< of a permit; 0 for a lock
   capacity,
   replant,  ///< 1 to set anew what is gone, else 0

@@ -54,7 +54,7 @@ TEST(Event, EveryKindOfANodeOrALockHasItsWords) {
 TEST(Event, ItsSentenceHasNoControlCharacters) {
   EXPECT_EQ(
       to_string(Event{.kind = EventKind::lease_lost, .resource = "a\nb", .reason = "\x1b[31m"}),
-      "\"a?b\" is lost: ?[31m");
+      "\"a\\u000ab\" is lost: \\u001b[31m");
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST(Metrics, OpenMetricsNamesFamiliesWithoutTotalAndEnds) {
 TEST(Metrics, TheCallersLabelsAreOnEverySample) {
   const std::string text =
       metrics_text(some_stats(), {.labels = {{"service", "a\"b\\c\nd"}, {"zone", "x"}}}).value();
-  EXPECT_THAT(text, HasSubstr("quorumlock_held{service=\"a\\\"b\\\\c\\nd\",zone=\"x\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("quorumlock_held{service=\"a\\\"b\\\\c\\\\u000ad\",zone=\"x\"} 2\n"));
   EXPECT_THAT(text, HasSubstr(",zone=\"x\",vote=\"held\"} 9\n"));
   for (const std::string& line : lines_of(text)) {
     EXPECT_TRUE(line.starts_with('#') || line.find("zone=\"x\"") != line.npos) << line;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "loop/calls.hpp"
+#include "support/outside_text.hpp"
 #include "support/session_driver.hpp"
 
 // Which events the outputs of a session are, and what becomes of them.
@@ -110,6 +111,20 @@ TEST_F(EventsTest, TheEndOfAnIdleConnectionIsNoTroubleYet) {
   driver.pass(1s);
   EXPECT_EQ(event_of(down).kind, EventKind::node_down);
   EXPECT_EQ(event_of(up).reason, "it votes");
+}
+
+TEST_F(EventsTest, TextsFromOutsideAreMadePrintable) {
+  // A program's own log has them as they are.
+  const std::string outside = all_outside_texts();
+  const Event of_a_node = event_of(Session::News{EventKind::node_impaired, outside, 1});
+  EXPECT_EQ(unprintable_at(of_a_node.reason), std::string::npos) << of_a_node.reason;
+  events.thread_ended(driver.now, outside, std::string(40, 'a') + "@" + outside);
+  events.deliver(driver.now);
+  ASSERT_EQ(seen.size(), 1);
+  for (const std::string& text : {seen[0].resource, seen[0].holder, to_string(seen[0])}) {
+    EXPECT_EQ(unprintable_at(text), text.npos) << text;
+  }
+  EXPECT_EQ(seen[0].resource, printable(outside));
 }
 
 TEST_F(EventsTest, ANodeThatHasLeftTheListHasNoEvents) {

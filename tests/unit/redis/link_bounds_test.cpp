@@ -24,20 +24,21 @@ TEST(LinkBounds, LongErrorsAreReportedInPart) {
   EXPECT_LT(refused.link.trouble(driver.now).size(), 300U);
 }
 
-TEST(LinkBounds, ControlCharactersInErrorsAreReplaced) {
+TEST(LinkBounds, ControlCharactersInErrorsAreEscaped) {
   // A node's words cannot end our line or colour the terminal.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
   driver.feed("-ERR \x1b[31mred\tand more\r\n");
-  EXPECT_EQ(driver.link.trouble(driver.now), "ERR ?[31mred?and more");
+  EXPECT_EQ(driver.link.trouble(driver.now), "ERR \\u001b[31mred\\u0009and more");
 
   LinkDriver other;  // hiredis 1.1 and later refuses a line feed itself
   other.come_up();
   other.send(1);
   other.feed("-ERR red\nand more\r\n");
   const std::string trouble = other.link.trouble(other.now);
-  EXPECT_TRUE(trouble == "ERR red?and more" || trouble.starts_with("sent what is not a reply"))
+  EXPECT_TRUE(trouble == "ERR red\\u000aand more" ||
+              trouble.starts_with("sent what is not a reply"))
       << trouble;
 }
 

@@ -237,7 +237,7 @@ TEST(Reply, LongLinesAreRefused) {
 TEST(Reply, WordsOfANodeAreSafeInASentence) {
   // A node's words appear in our sentences: on one line, and of limited length.
   Reply reply{Reply::Type::error, 0, "ERR \x1b[31mred\nand \xff", {}};
-  EXPECT_EQ(words_of(reply), "ERR ?[31mred?and ?");
+  EXPECT_EQ(words_of(reply), "ERR \\u001b[31mred\\u000aand \\xff");
   const std::string text(ReplyReader::max_line, 'x');
   reply.text = text;
   EXPECT_EQ(words_of(reply), std::string(200, 'x') + "...");

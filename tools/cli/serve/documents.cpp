@@ -50,10 +50,6 @@ void sort_rows(Rows& rows, LocksWindow::Order order) {
 
 }  // namespace
 
-std::string text_of(const Json& document) {
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 Json error_document(const Error& error) {
   Json document = error_json(Failure(error));
   document["error"].erase("exit_code");

@@ -21,9 +21,6 @@ struct LocksWindow {
   std::size_t count = 100;
 };
 
-/// Writes a document on one line. Bytes that are not UTF-8 are replaced.
-std::string text_of(const Json& document);
-
 /// Returns {"error": ...} with the votes, as the commands' documents have it.
 Json error_document(const Error& error);
 

@@ -1,7 +1,7 @@
 --> read_mark
--- Returns who has a lock: nil if nobody, read_mark if readers, false if it holds another kind of value than a
--- text, and else its text, cut if it is longer than a token of ours and than this token. A lock is free if the
--- lives of all its readers are over.
+-- Returns the text under a lock, which is its holder's token or read_mark, cut if it is longer than a token of
+-- ours and than this token. Returns nil if the lock is free, as it is when the lives of all its readers are over,
+-- and false if it holds a value of another kind than a text.
 local function holder_of(lock, token)
   local kind = redis.call('TYPE', lock).ok
   if kind == 'none' then return nil end

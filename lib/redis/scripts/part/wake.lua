@@ -4,9 +4,9 @@ local function wake(entry, slot)
   redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17),
     string.match(entry, '%d*', 19) .. (slot and '.' .. slot or ''))
 end
--- Wakes those who may have a lock of this holder now: the first waiter, or all readers at the front. Nobody is
--- woken who has been `told` before, or is `spared`; entries of `asking` are not spent. Returns whether that one may have the lock, too, and
--- whether anybody is in line.
+-- Wakes those who may have a lock of this holder now: the first waiter, or all readers at the front. A waiter
+-- that has been `told` before, or is `spared`, is not woken; entries of `asking` are not spent. Returns whether
+-- the spared waiter may have the lock, too, and whether anybody is in line.
 local function wake_front(lock, holder, slot, told, spared, asking)
   prune(lock)
   local first = front(lock, holder, false, 1, asking or {})[1]

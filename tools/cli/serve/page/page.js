@@ -5,6 +5,11 @@ const rowsOfAPage = 100, silence = 6000, looksKept = 600, historyKept = 200, nam
 let source = null, heard = 0, from = 0, matching = 0, resource = '', lastState = '', typing = 0;
 const votes = [], waiting = [];
 
+// Names and labels are whatever a client chose. What could change how a line is read is escaped as the command line
+// does it (quorumlock/printable.hpp).
+const printable = (text) => String(text).replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+  (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 // `texts` are the columns whose words may be long, and are broken into lines.
 function row(key, cells, texts) {
   const tr = document.createElement('tr');
@@ -13,7 +18,7 @@ function row(key, cells, texts) {
     const place = document.createElement(index === 0 ? 'th' : 'td');
     if (index === 0) place.scope = 'row';
     if (texts.includes(index)) place.className = 'text';
-    if (cell instanceof Node) place.append(cell); else place.textContent = cell;
+    if (cell instanceof Node) place.append(cell); else place.textContent = printable(cell);
     tr.append(place);
   });
   return tr;
@@ -21,7 +26,7 @@ function row(key, cells, texts) {
 
 function item(text, bad = false) {
   const li = document.createElement('li');
-  li.dataset.key = li.textContent = text;
+  li.dataset.key = li.textContent = printable(text);
   li.classList.toggle('bad', bad);
   return li;
 }
@@ -63,8 +68,8 @@ function span(ms) {
 }
 
 // Only a change is written, so that a screen reader does not say the same again.
-function say(id, text, bad = false) {
-  const place = part(id);
+function say(id, words, bad = false) {
+  const place = part(id), text = printable(words);
   if (place.textContent !== text) place.textContent = text;
   place.classList.toggle('bad', bad);
 }
@@ -138,7 +143,7 @@ function showLocks(news) {
 function linkTo(resource) {
   const link = document.createElement('a');
   link.href = `#lock=${encodeURIComponent(resource)}`;
-  link.textContent = resource;
+  link.textContent = printable(resource);
   return link;
 }
 
