@@ -24,6 +24,7 @@ struct InLine {
   bool settled = false;  ///< its ticket is final
   bool polls = false;    ///< asks for its place as often as `retry` says: see Lines::look_sooner()
   bool refresh_owed = false;  ///< its entry is sent only after the try under way
+  bool moves = false;         ///< its ticket has grown, which the nodes have not been told yet
   int tries = 0;              ///< attempts lost since it entered the line
   std::uint64_t place = 0;    ///< its number in the line; zero: not in the line
   std::uint64_t ticket = 0;

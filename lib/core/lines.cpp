@@ -132,6 +132,8 @@ void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
     Acquisition& acquisition = waiters_[entries.waiters[i]];
     InLine& in_line = *acquisition.in_line;
     in_line.entered = in_line.entered | to;
+    // What the nodes have said of its place was about the smaller ticket.
+    if (std::exchange(in_line.moves, false)) in_line.ready = in_line.next = NodeSet();
     each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
       const bool first = !planted(Mutant::ticket_for_each_line) || key == acquisition.key;
       const std::uint64_t ticket = first ? in_line.ticket : last_ticket - in_line.ticket;
@@ -230,6 +232,7 @@ void Lines::settle_ticket(WaiterId id) {
     line.grown = std::max(line.grown, in_line.ticket);
     line.waiters.emplace(std::pair(in_line.ticket, in_line.place), id);
   });
+  in_line.moves = true;
   in_line.ready = in_line.next = NodeSet();
   ask(id);
 }
@@ -279,7 +282,7 @@ WaiterId Lines::hear(Time now, int node, const Claim& claim, const Answer& answe
 bool Lines::may_try(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
   const InLine& in_line = *acquisition.in_line;
-  if (!acquisition.pausing || !in_line.settled || in_line.place == 0) return false;
+  if (!acquisition.pausing || !in_line.settled || in_line.place == 0 || in_line.moves) return false;
   const NodeSet ready = in_line.ready & exchange_.nodes.voters(now);
   if (ready.size() < exchange_.nodes.majority().votes()) return false;
   if (acquisition.permit && !permits_.may_try(now, acquisition)) {
@@ -421,7 +424,8 @@ WaiterId Lines::heir_of(Time now, const Claim& claim) {
   const WaiterId id = line->second.waiters.begin()->second;
   const Acquisition& acquisition = waiters_[id];
   const InLine& in_line = *acquisition.in_line;
-  if (!acquisition.pausing || !in_line.settled || now < in_line.not_before) return {};
+  if (!acquisition.pausing || !in_line.settled || in_line.moves) return {};
+  if (now < in_line.not_before) return {};
   // Only the nodes know whether the other ones of several locks are free.
   if (acquisition.others != nullptr) return {};
   const NodeSet next = in_line.next & exchange_.nodes.voters(now);
