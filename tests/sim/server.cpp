@@ -114,7 +114,7 @@ std::string Server::execute(Connection& connection, const Words& words, TrueTime
   if (command == nullptr) return resp::error(error);
   const bool may = connection.authenticated || settings_.password.empty();
   if (!may && !command->is(Command::without_auth)) return resp::error(wants_password);
-  const std::string_view refused = conditions.refusal(*command);
+  const std::string_view refused = conditions.refusal(flags_of(*command, words));
   if (!refused.empty()) return resp::error(refused);
   if (!connection.forbidden.empty() && touches(words, *command, connection.forbidden)) {
     return resp::error(no_permission);
@@ -129,6 +129,16 @@ std::string Server::execute(Connection& connection, const Words& words, TrueTime
     return command->run({&data[connection.db], wall_us(now), &connections}, words);
   }
   return about_server(connection, command->name, words, now);
+}
+
+/// A script whose first line says that it may write is refused as a write, before it is even read.
+const Command& Server::flags_of(const Command& command, const Words& words) const {
+  static constexpr Command writer{"eval", -3, Command::writes | Command::grows, nullptr};
+  const redis::Script* const known = command.name == "evalsha" ? scripts.find(words[1]) : nullptr;
+  const std::string_view source = known != nullptr         ? known->source
+                                  : command.name == "eval" ? std::string_view(words[1])
+                                                           : std::string_view();
+  return source.starts_with("#!") ? writer : command;
 }
 
 std::string Server::about_server(Connection& connection, std::string_view name, const Words& words,
@@ -166,8 +176,6 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
   const redis::Script* const known = by_sha ? scripts.find(words[1]) : &scripts.learn(words[1]);
   if (known == nullptr) return resp::error(no_script);
 
-  const std::string_view refused = conditions.refusal_of_script();
-  if (known->source.starts_with("#!") && !refused.empty()) return resp::error(refused);
   const std::span<const std::string> given = std::span(words).subspan(3);
   const auto keys = static_cast<std::size_t>(*count);
   return run_script(*known, {&data[connection.db], wall_us(now), &connections}, given.first(keys),

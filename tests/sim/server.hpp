@@ -81,6 +81,8 @@ class Server {
  private:
   void begin_run(TrueTime now);
   std::string execute(Connection& connection, const Words& words, TrueTime now);
+  /// The command whose flags decide whether this one is refused.
+  [[nodiscard]] const Command& flags_of(const Command& command, const Words& words) const;
   /// Executes a command that is about the server rather than its data.
   std::string about_server(Connection& connection, std::string_view name, const Words& words,
                            TrueTime now);
