@@ -395,11 +395,11 @@ void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
                            acquisition.permit ? acquisition.permit->other_capacity : 0,
                            acquisition.holder(tally), acquisition.rival.since(),
                            acquisition.rival.expiry(), unsent_before});
-  exchange_.admission.leave(id);
   forget(id);
 }
 
 void Acquisitions::forget(WaiterId id) {
+  exchange_.admission.leave(id);  // also an entry that was to be refreshed during the try that won
   lines_.drop(waiters_[id]);
   waiters_.give_back(id);
 }

@@ -292,6 +292,26 @@ TEST_F(AcquisitionsBurst, ARefreshEndsIfTheWaiterOfItsLastEntryWins) {
   EXPECT_EQ(driver.count(CommandKind::queue), 3U);
 }
 
+TEST_F(AcquisitionsBurst, AWaiterThatWinsLeavesTheQueue) {
+  // Its try takes longer than two refreshes, so its entry is queued; its place in the queue is then
+  // another waiter's.
+  EngineDriver driver(few_out(1));
+  driver.acquire_in_order(1, ten_seconds, 100s, "line");
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
+  driver.reply(2, Vote::absent);
+  for (const int node : {0, 1, 2}) driver.reply(node, {core::Place{.before = 3}});
+  for (const int node : {0, 1}) driver.wake(node, 1);
+  driver.pass_until(at(2s));
+  EXPECT_EQ(driver.engine().stats(driver.now).waiting, 1U);
+  for (const int node : {0, 1}) driver.reply(node, Vote::granted);
+  EXPECT_EQ(driver.count<core::Acquired>(), 1U);
+  driver.forget_seen();
+  driver.acquire(2, ten_seconds, 100s, "a");
+  driver.acquire(3, ten_seconds, 100s, "b");
+  driver.answer_all();
+  EXPECT_EQ(driver.count<core::Acquired>(), 2U);
+}
+
 TEST_F(AcquisitionsBurst, ARenewalGoesFirst) {
   const core::ClaimId held = driver_.hold(ten_seconds);
   ask(5, 100s);
