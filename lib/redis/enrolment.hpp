@@ -113,7 +113,9 @@ class Enrolment {
   [[nodiscard]] const Candidacy& candidacy() const { return candidacy_; }
   /// The vote of a node that is not enrolled.
   [[nodiscard]] Vote vote() const {
-    const bool unclear = not_voting_.vote == Vote::nodes_differ && others_.perhaps_ours;
+    // Only what it remembers may be unclear: the list of a record that is there is certain.
+    const bool unclear = not_voting_.vote == Vote::nodes_differ &&
+                         candidacy_.remembered() != nullptr && others_.perhaps_ours;
     return step_ == Step::refused && !unclear ? not_voting_.vote : Vote::quarantined;
   }
   /// One clause on a node that is not enrolled, such as "has no enrolment".

@@ -69,7 +69,9 @@ class Guard {
 
  private:
   static detail::Session::Config config(bool fencing, int classes) {
-    detail::Session::Config config{.engine = {.nodes = nodes, .fencing = fencing}, .links = {}};
+    // All locks go out in one turn, and the replies are prepared for that.
+    detail::Session::Config config{
+        .engine = {.nodes = nodes, .fencing = fencing, .first_window = 6400}, .links = {}};
     // The locks' names begin like these classes, but no lock belongs to one of them.
     for (int i = 0; i < classes; ++i)
       config.engine.classes.prefixes.push_back("guard:" + std::to_string(i) + ":");

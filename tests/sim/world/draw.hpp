@@ -239,8 +239,9 @@ struct Draw {
   [[nodiscard]] TrueTime message_when_well() const {
     return std::min({delay, ttl / 100, node_timeout / 20});
   }
-  /// How long a key of a lock or a line lives after it was written last, and some time more. Entries
-  /// live for up to ten times as long if nodes are slow, and the keys of a line twice as long.
+  /// How long a key of a lock or a line lives after it was written last, and some time more.
+  /// Entries live for up to ten times as long if nodes are slow, and the keys of a line twice as
+  /// long.
   [[nodiscard]] TrueTime keys_live() const {
     return std::max(max_ttl, 20 * entry_life) * 11 / 10 + std::chrono::seconds(1);
   }

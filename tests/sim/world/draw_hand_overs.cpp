@@ -22,7 +22,7 @@ void draw_hand_overs(Draw& draw, test::SeededRandom& random) {
   draw.crowd = random.between(150, 300);
   draw.crowd_keys = random.one_in(6) ? 1 : random.one_in(3) ? draw.crowd / 10 : draw.crowd;
   draw.service = draw.node_timeout * (random.one_in(2) ? 2 : 20) / draw.crowd;
-  draw.ttl = std::max(100 * draw.service, 4 * draw.node_timeout);
+  draw.ttl = std::max(100 * draw.service, 8 * draw.node_timeout);
   draw.max_ttl = std::max<core::Duration>(draw.ttl, 40 * draw.crowd * draw.service);
   draw.hold = draw.every = 10 * draw.delay;
   draw.pause = std::max<core::Duration>(draw.delay, 50ms);

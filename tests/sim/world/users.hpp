@@ -21,7 +21,8 @@ class Users : Machine {
   Operation& acquire(Client& client, core::Duration wait, bool ordered, bool of_any_key = true);
   /// Only makes the request; the client's next turn sends it.
   Operation& ask(Client& client, core::Duration wait, bool ordered, bool of_any_key);
-  /// Makes this request, of which the rest is drawn or set already; the client's next turn sends it.
+  /// Makes this request, of which the rest is drawn or set already; the client's next turn sends
+  /// it.
   Operation& request(Client& client, Operation one, core::Duration wait, bool ordered);
   /// Notes the names by which the nodes know this client's waiters in a line.
   void name_waiters(const Client& client);
