@@ -59,7 +59,8 @@ TEST(EnrolNew, ACommandThatIsTakenAwayIsNamedOnce) {
       "ERR unknown command 'EVAL', which rename-command or a proxy may have taken away";
   const Result<void> enrolled = coordinator.enroll_new();
   ASSERT_FALSE(enrolled.has_value());
-  EXPECT_THAT(enrolled.error().what(), testing::HasSubstr(server.url() + " " + known));
+  EXPECT_THAT(enrolled.error().what(),
+              testing::HasSubstr(server.url() + " refuses writes: " + known));
   EXPECT_THAT(enrolled.error().what(), testing::Not(testing::HasSubstr("with args")));
   const Result<Lease> lease = coordinator.acquire("thing");
   ASSERT_TRUE(fails_with(lease, Errc::no_quorum));
