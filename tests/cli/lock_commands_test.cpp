@@ -53,7 +53,7 @@ TEST_F(LockCommands, AcquireOfAHeldLockEndsWith75) {
   EXPECT_EQ(at_once.at("exit_code"), 75);
   EXPECT_EQ(at_once.at("quorum"), 2);
   EXPECT_EQ(at_once.at("votes").size(), 3);
-  const Ended later = run({"--json", "acquire", "--wait", "200ms", "orders"});
+  const Ended later = run({"--json", "acquire", "--wait", "2s", "orders"});
   EXPECT_EQ(later.code, 75);
   EXPECT_EQ(json::parse(later.out).at("error").at("code"), "timed_out");
 }

@@ -29,7 +29,7 @@ TEST_F(ShortagesOfTheProgram, EachNumberOfDescriptorsIsEnoughOrReported) {
   while (run_under("-n " + std::to_string(least), {"--version"}).code != 0) ++least;
   const std::vector<std::vector<std::string>> commands = {
       {"run", "orders", "--", "true"},
-      {"run", "--wait", "100ms", "--shared", "orders", "--", "true"},
+      {"run", "--wait", "2s", "--shared", "orders", "--", "true"},
       {"inspect", "orders"},
       {"status"}};
   for (const std::vector<std::string>& words : commands) {

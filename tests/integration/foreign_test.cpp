@@ -169,7 +169,7 @@ TEST_F(Foreign, AHashUnderTheKeyIsHeld) {
   const Result<Lease> refused = coordinator.acquire(key);
   ASSERT_TRUE(fails_with(refused, Errc::contended));
   EXPECT_GE(refused.error().outcome().count(Vote::held), 3);
-  EXPECT_TRUE(fails_with(coordinator.acquire(key, {.wait = 100ms}), Errc::timed_out));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key, {.wait = 1s}), Errc::timed_out));
   for (int node = 0; node < 5; ++node) {
     EXPECT_EQ(cluster().raw(node, {"HGET", key, "thread"}).text, "1");
     cluster().raw(node, {"DEL", key});

@@ -142,7 +142,7 @@ TEST_F(Line, AcquiresOutsideOfItAreRefusedWhileSomebodyWaits) {
   warm(coordinator);
   plant_entry(20s);
   EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
-  EXPECT_TRUE(fails_with(coordinator.acquire(key, {.wait = 60ms, .order = WaitOrder::unordered}),
+  EXPECT_TRUE(fails_with(coordinator.acquire(key, {.wait = 1s, .order = WaitOrder::unordered}),
                          Errc::timed_out));
   for (int node = 0; node < 5; ++node) cluster().raw(node, {"DEL", line, lives});
   EXPECT_TRUE(ok(coordinator.acquire(key)));
@@ -237,7 +237,7 @@ TEST_F(Line, AWaiterThatGivesUpLeavesAtOnce) {
   see_waiters(1);
   holder.async_acquire(key, {.wait = forever}, {}, patient.handler());
   see_waiters(2);
-  EXPECT_TRUE(fails_with(other.acquire(key, {.wait = 200ms}), Errc::timed_out));
+  EXPECT_TRUE(fails_with(other.acquire(key, {.wait = 1s}), Errc::timed_out));
   see_waiters(2);
   {
     Coordinator closed = connect();

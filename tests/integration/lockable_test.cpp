@@ -70,8 +70,8 @@ TYPED_TEST(Lockable, ATryForEndsAtItsBudget) {
   // Attempts for a given time return false and never throw.
   this->elsewhere.lock();
   const auto before = std::chrono::steady_clock::now();
-  EXPECT_FALSE(this->here.try_lock_for(100ms));
-  EXPECT_FALSE(this->here.try_lock_until(before + 200ms));
+  EXPECT_FALSE(this->here.try_lock_for(1s));
+  EXPECT_FALSE(this->here.try_lock_until(before + 2s));
   EXPECT_GE(std::chrono::steady_clock::now() - before, 200ms);
   EXPECT_FALSE(this->here.try_lock_for(-1s));
   EXPECT_FALSE(this->here.try_lock_until(before - 1h));
@@ -176,7 +176,7 @@ TYPED_TEST(Lockable, LockWaitsForTheHolder) {
 TYPED_TEST(Lockable, LockThrowsIfItCannot) {
   // The error of a wait that is limited has the votes; a try returns false if it could be made.
   this->elsewhere.lock();
-  TypeParam limited(this->coordinator, this->key, {.wait = 100ms});
+  TypeParam limited(this->coordinator, this->key, {.wait = 1s});
   try {
     limited.lock();
     ADD_FAILURE() << "it was locked";

@@ -102,7 +102,7 @@ TEST_F(Shared, AnotherKindOfValueIsNeverTouched) {
   cluster().raw_everywhere({"ZADD", key, "1", "one", "2", "two"});
   EXPECT_TRUE(fails_with(coordinator.acquire(key, to_read), Errc::contended));
   EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
-  EXPECT_TRUE(fails_with(coordinator.acquire(key, {.wait = 50ms}), Errc::timed_out));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key, {.wait = 1s}), Errc::timed_out));
   for (int node = 0; node < 5; ++node) {
     EXPECT_EQ(cluster().raw(node, {"ZCARD", key}).integer, 2);
     EXPECT_EQ(cluster().pttl(node, key), std::chrono::milliseconds(-1));

@@ -53,7 +53,7 @@ TEST_F(WithLock, DoesNotRunTheBodyWhenRefused) {
   int runs = 0;
   const auto body = [&](Lease&) { return ++runs; };
   EXPECT_TRUE(fails_with(coordinator.with_lock(key, {}, body), Errc::contended));
-  EXPECT_TRUE(fails_with(coordinator.with_lock(key, {.wait = 50ms}, body), Errc::timed_out));
+  EXPECT_TRUE(fails_with(coordinator.with_lock(key, {.wait = 1s}, body), Errc::timed_out));
   std::stop_source stop;
   stop.request_stop();
   EXPECT_TRUE(fails_with(coordinator.with_lock(key, {.wait = forever}, body, stop.get_token()),
