@@ -191,8 +191,7 @@ TEST_F(Elections, ACampaignIsCancelledOrRunsOut) {
   see_waiters(1);
   stop.request_stop();
   EXPECT_TRUE(fails_with(cancelled.get(), Errc::cancelled));
-  EXPECT_TRUE(
-      fails_with(Election(coordinator, key, {.wait = 1s}).campaign("x"), Errc::timed_out));
+  EXPECT_TRUE(fails_with(Election(coordinator, key, {.wait = 1s}).campaign("x"), Errc::timed_out));
 }
 
 TEST_F(Elections, AHolderThatProclaimsNothingLeadsToo) {

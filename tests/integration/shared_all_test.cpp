@@ -70,8 +70,7 @@ TEST_F(SharedAll, GetsAllOfThemOrNone) {
   EXPECT_EQ(cluster().holders(a) + cluster().holders(c), 0);
   ASSERT_TRUE(ok(writer->release()));
   for (const int node : {0, 1, 2}) cluster().raw(node, {"HSET", b, "field", "value"});
-  EXPECT_TRUE(
-      fails_with(coordinator.acquire_all({a, b}, reading({.wait = 1s})), Errc::timed_out));
+  EXPECT_TRUE(fails_with(coordinator.acquire_all({a, b}, reading({.wait = 1s})), Errc::timed_out));
   EXPECT_TRUE(eventually([&] { return cluster().holders(a) == 0; }));
   EXPECT_EQ(cluster().raw(2, {"HGET", b, "field"}).text, "value");
 }
