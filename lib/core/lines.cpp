@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <utility>
 
 #include "core/owner_token.hpp"
 #include "core/quorum.hpp"
@@ -371,6 +372,7 @@ void Lines::end_refresh(Time now) {
   exchange_.entry_life = std::max(config.entry_life, 3 * every);
   exchange_.longest_entry_life = std::max(exchange_.longest_entry_life, exchange_.entry_life);
   if (!lines_.empty()) refresh_at_ = refresh_began_ + std::min(every, soon);
+  if (std::exchange(again_, false)) refresh_soon(now);
 }
 
 void Lines::forget_node(int node) {

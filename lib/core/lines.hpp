@@ -72,8 +72,12 @@ class Lines {
   void forget_node(int node);
   /// Has the entries refreshed at once, or as soon as the nodes have had a rest from the last time.
   void refresh_soon(Time now) {
-    if (lines_.empty() || refreshing_) return;
-    refresh_at_ = std::min(refresh_at_, std::max(now, refresh_began_ + rest_of(refresh_took_)));
+    if (lines_.empty()) return;
+    again_ = refreshing_;
+    if (refreshing_) return;
+    const bool slow = rest_of(refresh_took_) > exchange_.config.refresh_every();
+    const Time rested = slow ? refresh_began_ + rest_of(refresh_took_) : now;
+    refresh_at_ = std::min(refresh_at_, std::max(now, rested));
   }
 
  private:
@@ -115,6 +119,7 @@ class Lines {
   Time refresh_began_{};
   Duration refresh_took_{};
   bool refreshing_ = false;  // the entries of the last refresh are not all answered by a quorum
+  bool again_ = false;       // another refresh is to follow this one soon
   int undecided_ = 0;        // commands with entries that no quorum has answered
 };
 

@@ -107,9 +107,10 @@ std::string permits(const Inspection& seen) {
   std::string text;
   for (const auto& [permit, count] : nodes) {
     const auto& [slot, token] = permit;
-    const auto held = std::ranges::find_if(seen.semaphore.permits, [&](const PermitHolding& one) {
-      return one.slot == slot && one.token == token;
-    });
+    const auto held =
+        std::ranges::find_if(seen.semaphore.permits, [&its = permit](const PermitHolding& one) {
+          return one.slot == its.first && one.token == its.second;
+        });
     text += "\n  permit " + std::to_string(slot) + ": " +
             (token.empty() ? "another program's value" : printable(token)) + " on " +
             std::to_string(count) + " of " + std::to_string(seen.nodes.size()) + " nodes" +
