@@ -225,9 +225,9 @@ std::chrono::nanoseconds time_of_cpu() {
   return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-/// Creates a coordinator when this process can open so many descriptors more, tries to lock, waits
-/// for 300 ms and prints whether it was busy for half of that, and locks once it can open more.
-/// ARGUMENTS: the number of descriptors.
+/// Creates a coordinator while this process can open only a few more descriptors. Tries to lock,
+/// waits for 300 ms, and prints whether it used a CPU for half of that. Then lets the process open
+/// more, and locks. ARGUMENTS: how many more descriptors at first.
 int with_descriptors(const std::string& urls, const std::string& resource,
                      const std::string& free) {
   const rlimit few{64, 64};

@@ -54,7 +54,7 @@ struct Forgotten {
   };
 };
 
-/// Who has the resource, such as "held by web-3:812 for 12 s"; empty if nobody is known to.
+/// The holder, such as "held by web-3:812 for 12 s"; empty if none is known.
 std::string holders_of(const Inspection& seen, bool permits) {
   if (permits) return permit_holders(seen.semaphore);
   const std::vector<std::string> tokens =

@@ -20,8 +20,8 @@ std::size_t Crowd::ask(Client& client, const std::string& key, core::Duration tt
   return world_.users.request(client, std::move(one), wait, draw_.in_order > 0).number;
 }
 
-/// An acquisition, with all that belongs to it, is about so many commands to a node. The
-/// acquisitions of one lock follow one another, and each also waits for messages.
+/// An acquisition takes at most 12 commands to a node, with its entry, its refreshes and its
+/// release. The acquisitions of one lock follow one another, and each also waits for messages.
 TrueTime Crowd::bound() const {
   const TrueTime service = draw_.service;
   const int in_a_row = (draw_.crowd + draw_.crowd_keys - 1) / draw_.crowd_keys;

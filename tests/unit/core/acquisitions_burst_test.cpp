@@ -293,18 +293,19 @@ TEST_F(AcquisitionsBurst, ARefreshEndsIfTheWaiterOfItsLastEntryWins) {
 }
 
 TEST_F(AcquisitionsBurst, AWaiterThatWinsLeavesTheQueue) {
-  // Its try takes longer than two refreshes, so its entry is queued; its place in the queue is then
-  // another waiter's.
+  // Its try takes longer than two refreshes, so its entry is queued, and a release goes first. Its
+  // place in the queue is then another waiter's.
   EngineDriver driver(few_out(1));
+  const core::ClaimId held = driver.hold(ten_seconds);
   driver.acquire_in_order(1, ten_seconds, 100s, "line");
   for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
   driver.reply(2, Vote::absent);
   for (const int node : {0, 1, 2}) driver.reply(node, {core::Place{.before = 3}});
   for (const int node : {0, 1}) driver.wake(node, 1);
   driver.pass_until(at(2s));
-  EXPECT_EQ(driver.engine().stats(driver.now).waiting, 1U);
+  driver.release(held);
   for (const int node : {0, 1}) driver.reply(node, Vote::granted);
-  EXPECT_EQ(driver.count<core::Acquired>(), 1U);
+  EXPECT_EQ(driver.only<core::Acquired>().user, 1U);
   driver.forget_seen();
   driver.acquire(2, ten_seconds, 100s, "a");
   driver.acquire(3, ten_seconds, 100s, "b");
