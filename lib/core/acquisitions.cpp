@@ -250,6 +250,8 @@ void Acquisitions::settle(Time now, ClaimId id) {
     return attempt(now, waiter);
   }
   if (acquisition->in_line) {
+    // In the line it would not hear the rest, and would wait in vain.
+    if (may_be_misconfigured(tally)) return;
     const bool hopeless = reached == Verdict::lost && why_unreached(tally) == Errc::misconfigured;
     if (!hopeless) return lost_in_line(now, id);
     lines_.leave(now, *acquisition);

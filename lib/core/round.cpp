@@ -92,12 +92,15 @@ Time Round::patient_until(Time now) const {
   return later(now, std::max<Duration>(std::chrono::milliseconds(5), 3 * (now - start_)));
 }
 
-Verdict reached(const Tally& tally) {
+bool may_be_misconfigured(const Tally& tally) {
   const NodeSet theirs = contradicting(tally);
-  const bool may_be_to_blame = !theirs.empty() && tally.leaves_no_quorum(theirs | tally.pending());
+  return !theirs.empty() && tally.leaves_no_quorum(theirs | tally.pending()) &&
+         why_unreached(tally) == Errc::no_quorum;
+}
+
+Verdict reached(const Tally& tally) {
   const Verdict so_far = tally.reached();
-  const bool unclear = may_be_to_blame && why_unreached(tally) == Errc::no_quorum;
-  return so_far == Verdict::lost && unclear ? Verdict::pending : so_far;
+  return so_far == Verdict::lost && may_be_misconfigured(tally) ? Verdict::pending : so_far;
 }
 
 Errc why_unreached(const Tally& tally) {

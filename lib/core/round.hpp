@@ -64,6 +64,9 @@ class Round {
   Time start_{};
 };
 
+/// Whether the nodes that have not answered decide if the options are at fault.
+bool may_be_misconfigured(const Tally& tally);
+
 /// Whether a quorum was reached at all. Pending, too, while the nodes that have not answered decide
 /// why it was not.
 Verdict reached(const Tally& tally);

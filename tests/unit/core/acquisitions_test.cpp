@@ -233,6 +233,18 @@ TEST(Acquisitions, TheReasonWaitsForTheNodesThatDecideIt) {
   }
 }
 
+TEST(Acquisitions, AWaiterEntersTheLineOnlyIfItMayBeServed) {
+  // In the line it would not hear of the two nodes that decide whether its options are at fault.
+  EngineDriver driver(5);
+  driver.link(0, LinkState::quarantined, Vote::quarantined);
+  driver.link(1, LinkState::quarantined, Vote::nodes_differ);
+  driver.link(2, LinkState::quarantined, Vote::nodes_differ);
+  driver.acquire_in_order(1, ten_seconds, 1min);
+  EXPECT_EQ(driver.count<core::Refused>(), 0U);
+  driver.reply({3, 4}, Vote::nodes_differ);
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::misconfigured);
+}
+
 TEST(Acquisitions, RetriesPauseForTheDelayAndSomeJitter) {
   // The pause from the verdict to the next attempt is at least the delay, less than delay and
   // jitter together, and not always the same.
