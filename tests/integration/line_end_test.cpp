@@ -83,18 +83,25 @@ TEST_F(LineEnd, ADeadReadersEntryBlocksNobody) {
 }
 
 TEST_F(LineEnd, TheNextWaiterIsWokenByAReleaseByToken) {
-  // The next waiter does not have to look for itself.
-  const Lease lease = waited({});
-  Answer<Result<Lease>> next;
-  other.async_acquire(key, {.wait = forever}, {}, next.handler());
-  ASSERT_TRUE(eventually([&] {
-    return cluster().raw(0, {"ZCARD", line}).integer == 2 &&
-           cluster().raw(4, {"ZCARD", line}).integer == 2;
-  }));
+  // The next waiter does not have to look for itself. It also looks now and then, which may come
+  // first once, but not every time.
   Coordinator third = connect();
-  EXPECT_TRUE(ok(third.release(key, OwnerToken(lease.owner_token()))));
-  EXPECT_TRUE(ok(next.get()));
-  EXPECT_EQ(other.stats().won_after.message, 1U);
+  for (int round = 0; round < 5 && other.stats().won_after.message == 0; ++round) {
+    const Lease lease = waited({});
+    Answer<Result<Lease>> next;
+    other.async_acquire(key, {.wait = forever}, {}, next.handler());
+    ASSERT_TRUE(eventually([&] {
+      for (int node = 0; node < 5; ++node) {
+        if (cluster().raw(node, {"ZCARD", line}).integer != 2) return false;
+      }
+      return true;
+    }));
+    // What the nodes said of its place has arrived before this is answered.
+    ASSERT_TRUE(other.inspect(key));
+    EXPECT_TRUE(ok(third.release(key, OwnerToken(lease.owner_token()))));
+    EXPECT_TRUE(ok(next.get()));
+  }
+  EXPECT_GT(other.stats().won_after.message, 0U);
 }
 
 }  // namespace
