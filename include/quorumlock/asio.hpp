@@ -134,7 +134,7 @@ auto async_acquire(Coordinator& coordinator, std::string resource, Token&& token
 }
 /// Coordinator::async_acquire_all(), of a vector or {"a", "b"}: void(error_code, Lease).
 template <class Token>
-auto async_acquire_all(Coordinator& coordinator, detail::Resources resources, LockOptions options,
+auto async_acquire_all(Coordinator& coordinator, Resources resources, LockOptions options,
                        Token&& token) {
   return detail::initiate<Lease, detail::OnCancel::stop>(
       std::forward<Token>(token), [&coordinator, resources = std::move(resources), options] {

@@ -11,16 +11,21 @@
 #include <type_traits>
 #include <utility>
 
-#include <quorumlock/detail/handler.hpp>
 #include <quorumlock/error.hpp>
+#include <quorumlock/handler.hpp>
 
-namespace quorumlock::detail {
+namespace quorumlock {
 
-/// The result of an awaited operation that returns nothing.
+/// The result of an awaited operation that returns nothing: co_await gives void.
 struct Done {
   Done() = default;
+  /// The operation ends all the same, whatever went wrong.
   explicit Done(const Error&) {}
 };
+
+}  // namespace quorumlock
+
+namespace quorumlock::detail {
 
 /// Runs a function on the executor on which a coroutine is to resume. Awaitable::on() makes it.
 using RunOn = Handler<std::function<void()>>;
@@ -134,10 +139,10 @@ template <class T>
 class [[nodiscard]] Awaitable {
  public:
   /// Begins the operation, which calls the handler once.
-  using Start = detail::Handler<std::stop_token, detail::Handler<T>>;
+  using Start = Handler<std::stop_token, Handler<T>>;
 
   /// `undo` gets the result of an operation whose coroutine is gone; by default it is destroyed.
-  explicit Awaitable(Start start, std::stop_token stop = {}, detail::Handler<T> undo = {})
+  explicit Awaitable(Start start, std::stop_token stop = {}, Handler<T> undo = {})
       : start_(std::move(start)), stop_(std::move(stop)), undo_(std::move(undo)) {}
   Awaitable(Awaitable&&) noexcept = default;
   Awaitable& operator=(Awaitable&&) = delete;
@@ -180,14 +185,14 @@ class [[nodiscard]] Awaitable {
     return awaited->suspends();
   }
   auto await_resume() {
-    if constexpr (!std::is_same_v<T, detail::Done>) return awaited_->take();
+    if constexpr (!std::is_same_v<T, Done>) return awaited_->take();
   }
 
  private:
   friend struct detail::AwaitableParts;
   Start start_;
   std::stop_token stop_;
-  detail::Handler<T> undo_;
+  Handler<T> undo_;
   detail::RunOn run_;
   std::shared_ptr<detail::Awaited<T>> awaited_;
 };

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
+#include <limits>
 
 #include <quorumlock/export.hpp>
 
@@ -29,5 +31,21 @@ struct QUORUMLOCK_EXPORT Clock {
 
 /// The value of a `wait` without limit.
 inline constexpr std::chrono::nanoseconds forever = (std::chrono::nanoseconds::max)();
+
+/// The type of no_limit.
+struct NoLimit {
+  /// A duration or a number that is never reached.
+  template <class T>
+  requires(std::same_as<T, std::chrono::nanoseconds> || std::same_as<T, int>) constexpr operator T()
+      const noexcept {  // NOLINT: implicit, so that an option may be set to it
+    if constexpr (std::same_as<T, int>)
+      return (std::numeric_limits<int>::max)();
+    else
+      return forever;
+  }
+};
+/// Takes back a limit of Options for one request: `{.max_hold = no_limit}`. It is a value of
+/// `wait`, `max_hold` and `max_renewals`.
+inline constexpr NoLimit no_limit{};
 
 }  // namespace quorumlock

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -11,8 +12,8 @@
 #include <vector>
 
 #include <quorumlock/awaitable.hpp>
-#include <quorumlock/detail/handler.hpp>
 #include <quorumlock/export.hpp>
+#include <quorumlock/handler.hpp>
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/lease.hpp>
 #include <quorumlock/options.hpp>
@@ -27,31 +28,45 @@ namespace quorumlock {
 class Coordinator;
 namespace detail {
 class Router;
+struct CoordinatorParts;
 }  // namespace detail
 
 /// The awaitable that co_acquire() and co_acquire_all() return.
 using AcquireAwaitable = Awaitable<Result<Lease>>;
 
-namespace detail {
-
-/// The argument of co_acquire_all(): a vector, an initializer_list, or {"a", "b"}. The last of
-/// these converts by the variadic constructor and not as an initializer_list, because GCC 12 cannot
-/// keep an initializer_list for a coroutine that waits.
-struct Resources {
+/// The names of one or more resources: {"a", "b"}, a vector or another range of strings, or one
+/// string.
+class Resources {
+ public:
+  /// No resource.
   Resources() = default;
-  Resources(std::vector<std::string> all) : names(std::move(all)) {}
+  Resources(std::vector<std::string> names) : names_(std::move(names)) {}  // NOLINT: implicit
+  /// {"a", "b"} converts by this constructor and not as an initializer_list, because GCC 12 cannot
+  /// keep an initializer_list for a coroutine that waits.
   template <class... Names>
   requires(sizeof...(Names) > 0 && (std::is_convertible_v<Names, std::string_view> && ...))
-      Resources(Names&&... each) {
-    (names.emplace_back(std::string_view(each)), ...);
+      Resources(Names&&... each) {  // NOLINT: implicit
+    (names_.emplace_back(std::string_view(each)), ...);
   }
-  template <class List>
-  requires std::is_same_v<List, std::initializer_list<typename List::value_type>> Resources(
-      List list)
-      : names(list.begin(), list.end()) {}
+  /// A range of strings.
+  template <class Names>
+  requires(!std::is_convertible_v<Names, std::string_view> &&
+           !std::is_same_v<std::remove_cvref_t<Names>, Resources> && requires(const Names& all) {
+             { *all.begin() } -> std::convertible_to<std::string_view>;
+             all.end();
+           }) Resources(const Names& all) {  // NOLINT: implicit
+    for (const std::string_view each : all) names_.emplace_back(each);
+  }
 
-  std::vector<std::string> names;
+  /// The names, in the order in which they were given.
+  [[nodiscard]] const std::vector<std::string>& names() const& noexcept { return names_; }
+  [[nodiscard]] std::vector<std::string> names() && noexcept { return std::move(names_); }
+
+ private:
+  std::vector<std::string> names_;
 };
+
+namespace detail {
 
 /// Maps the return type of with_lock's function to the Result that with_lock returns.
 template <class T>
@@ -70,28 +85,15 @@ struct ResultMaker<Result<T>> {
 };
 template <class T>
 struct ResultMaker<const Result<T>> : ResultMaker<Result<T>> {};
-template <class T>
-using ResultOf = typename ResultMaker<T>::type;
-
 /// Releases the lease of with_lock. Returns Errc::lost if the lease ended by itself before that.
 QUORUMLOCK_EXPORT Result<void> end_of_with_lock(Lease& held);
 
 }  // namespace detail
 
-/// An owner token as text. It has a type of its own so that it cannot be mistaken for a resource.
-class OwnerToken {
- public:
-  /// A token as Lease::owner_token() returned it.
-  explicit OwnerToken(std::string text) : text_(std::move(text)) {}
-  /// The whole token.
-  [[nodiscard]] const std::string& text() const noexcept { return text_; }
-  /// The holder's label (Options::label). Empty if the token has none, or is another library's.
-  [[nodiscard]] QUORUMLOCK_EXPORT std::string_view label() const noexcept;
-  bool operator==(const OwnerToken&) const = default;
-
- private:
-  std::string text_;
-};
+/// What with_lock() returns for a function of this type: a T as Result<T>, a Result<T> unchanged, a
+/// T& as Result<std::reference_wrapper<T>>.
+template <class F>
+using WithLockResult = typename detail::ResultMaker<std::invoke_result_t<F, Lease&>>::type;
 
 /// Locks resources on a quorum of independent Redis nodes, or on several such groups of nodes.
 ///
@@ -126,76 +128,109 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// coordinator it starts to close, and the loop's next turns finish that.
   ~Coordinator();
 
-  /// Acquires one resource. Blocking; call it from any thread but the loop's own (there it returns
-  /// Errc::would_deadlock). Waits as long as LockOptions::wait says, or until `stop` is requested:
-  /// then it returns Errc::cancelled, and locks that nodes granted by then are released in the
-  /// background.
+  // Each operation has three forms with the same arguments. x() blocks: call it from any thread but
+  // the loop's own, where it returns Errc::would_deadlock. async_x() takes a handler after the
+  // other arguments, from any thread. `co_await co_x()` is for a coroutine of any task type, which
+  // resumes on the loop (Awaitable). Options and a std::stop_token may be left out, from the right.
+  // An empty handler throws std::invalid_argument.
+
+  /// Acquires one resource. Waits as long as LockOptions::wait says, or until `stop` is requested:
+  /// then the result is Errc::cancelled, and locks that nodes granted by then are released in the
+  /// background. On the loop's own thread async_acquire() allocates nothing once it is warm, if the
+  /// resource name is short and the handler small (see Handler).
   Result<Lease> acquire(std::string_view resource, LockOptions options = {},
                         std::stop_token stop = {});
+  void async_acquire(std::string resource, LockOptions options, std::stop_token stop,
+                     Handler<Result<Lease>> handler);
+  void async_acquire(std::string resource, LockOptions options, Handler<Result<Lease>> handler) {
+    async_acquire(std::move(resource), options, {}, std::move(handler));
+  }
+  void async_acquire(std::string resource, Handler<Result<Lease>> handler) {
+    async_acquire(std::move(resource), {}, {}, std::move(handler));
+  }
+  AcquireAwaitable co_acquire(std::string resource, LockOptions options = {},
+                              std::stop_token stop = {});
+
   /// Acquires all of the resources or none. They become one lease with one fencing token, which
   /// exceeds every earlier token of each resource. Each resource excludes, and is excluded by,
   /// every other holder of it, alone or in another set. At most 64 resources, none twice, in any
   /// order: sets that overlap never deadlock. If Options has groups, all resources must be in one
   /// group (docs/scaling.md). With one resource this is acquire(). With LockMode::shared all are
   /// locked for reading, and other readers of any of them are admitted.
-  Result<Lease> acquire_all(std::vector<std::string> resources, LockOptions options = {},
+  Result<Lease> acquire_all(Resources resources, LockOptions options = {},
                             std::stop_token stop = {});
-  Result<Lease> acquire_all(std::initializer_list<std::string_view> resources,
-                            LockOptions options = {}, std::stop_token stop = {});
-
-  /// Acquires asynchronously, from any thread. On the loop's own thread the call allocates nothing
-  /// once it is warm, if the resource name is short and the handler small (see Handler). An empty
-  /// handler throws std::invalid_argument.
-  void async_acquire(std::string resource, LockOptions options, std::stop_token stop,
-                     detail::Handler<Result<Lease>> handler);
-  void async_acquire(std::string resource, LockOptions options,
-                     detail::Handler<Result<Lease>> handler);
-  void async_acquire(std::string resource, detail::Handler<Result<Lease>> handler);
-  void async_acquire_all(std::vector<std::string> resources, LockOptions options,
-                         std::stop_token stop, detail::Handler<Result<Lease>> handler);
-  void async_acquire_all(std::initializer_list<std::string_view> resources, LockOptions options,
-                         std::stop_token stop, detail::Handler<Result<Lease>> handler);
-
-  /// `Result<Lease> lease = co_await coordinator.co_acquire("orders:42", {.ttl = 10s});` in a
-  /// coroutine of any task type, which resumes on the loop. See Awaitable.
-  AcquireAwaitable co_acquire(std::string resource, LockOptions options = {},
-                              std::stop_token stop = {});
-  AcquireAwaitable co_acquire_all(detail::Resources resources, LockOptions options = {},
+  void async_acquire_all(Resources resources, LockOptions options, std::stop_token stop,
+                         Handler<Result<Lease>> handler);
+  void async_acquire_all(Resources resources, LockOptions options, Handler<Result<Lease>> handler) {
+    async_acquire_all(std::move(resources), options, {}, std::move(handler));
+  }
+  void async_acquire_all(Resources resources, Handler<Result<Lease>> handler) {
+    async_acquire_all(std::move(resources), {}, {}, std::move(handler));
+  }
+  AcquireAwaitable co_acquire_all(Resources resources, LockOptions options = {},
                                   std::stop_token stop = {});
+
+  /// Acquires one of `capacity` permits of the resource, as a Lease that belongs to no thread:
+  /// Semaphore says what that is, and has the interface of std::counting_semaphore.
+  Result<Lease> acquire_permit(std::string_view resource, std::ptrdiff_t capacity,
+                               LockOptions options = {}, std::stop_token stop = {});
+  void async_acquire_permit(std::string resource, std::ptrdiff_t capacity, LockOptions options,
+                            std::stop_token stop, Handler<Result<Lease>> handler);
+  void async_acquire_permit(std::string resource, std::ptrdiff_t capacity, LockOptions options,
+                            Handler<Result<Lease>> handler) {
+    async_acquire_permit(std::move(resource), capacity, options, {}, std::move(handler));
+  }
+  void async_acquire_permit(std::string resource, std::ptrdiff_t capacity,
+                            Handler<Result<Lease>> handler) {
+    async_acquire_permit(std::move(resource), capacity, {}, {}, std::move(handler));
+  }
+  AcquireAwaitable co_acquire_permit(std::string resource, std::ptrdiff_t capacity,
+                                     LockOptions options = {}, std::stop_token stop = {});
 
   /// Runs fn(Lease&) under the lock and returns its result: a T as Result<T>, a Result<T>
   /// unchanged, a T& as Result<std::reference_wrapper<T>>. The lock is released on every way out,
   /// also if fn throws; the exception then propagates to the caller. If the lock is refused, fn
   /// does not run. If the lease ends before fn returns (its stop_token() announces that in time),
   /// the result is Errc::lost, and fn's own result is dropped. Blocking.
-  template <class F>
-  auto with_lock(std::string_view resource, LockOptions options, F&& fn, std::stop_token stop = {})
-      -> detail::ResultOf<std::invoke_result_t<F, Lease&>>;
+  template <std::invocable<Lease&> F>
+  WithLockResult<F> with_lock(std::string_view resource, LockOptions options, std::stop_token stop,
+                              F&& fn);
+  template <std::invocable<Lease&> F>
+  WithLockResult<F> with_lock(std::string_view resource, LockOptions options, F&& fn) {
+    return with_lock(resource, options, {}, std::forward<F>(fn));
+  }
+  template <std::invocable<Lease&> F>
+  WithLockResult<F> with_lock(std::string_view resource, F&& fn) {
+    return with_lock(resource, {}, {}, std::forward<F>(fn));
+  }
 
-  /// extend() and release() act on the lock that an owner token holds, from any process, without a
-  /// Lease. extend() counts only the nodes that still hold the token and requires one and the same
-  /// fencing counter on a quorum; with fencing off it cannot promise that nobody else held the lock
-  /// in between. A reader's lock is released only: extend() finds none. Errc::not_held if the token
-  /// is on no quorum (extend) or on no node (release), Errc::no_quorum if fewer than a quorum
-  /// answered. Blocking.
+  /// These act on the lock that an owner token holds, from any process, without a Lease. extend()
+  /// counts only the nodes that still hold the token and requires one and the same fencing counter
+  /// on a quorum; with fencing off it cannot promise that nobody else held the lock in between. A
+  /// reader's lock is released only: extend() finds none. Errc::not_held if the token is on no
+  /// quorum (extend) or on no node (release), Errc::no_quorum if fewer than a quorum answered.
   Result<Clock::time_point> extend(std::string_view resource, const OwnerToken& token,
                                    std::chrono::nanoseconds ttl);
-  Result<void> release(std::string_view resource, const OwnerToken& token);
-  /// Reports the holders and the waiters of the resource, and those of the semaphore of the same
-  /// name, node by node. Each node looks at every permit and every waiter, see docs/watching.md for
-  /// the cost. Blocking.
-  Result<Inspection> inspect(std::string_view resource);
-  /// The same for coroutines.
+  void async_extend(std::string resource, OwnerToken token, std::chrono::nanoseconds ttl,
+                    Handler<Result<Clock::time_point>> handler);
   Awaitable<Result<Clock::time_point>> co_extend(std::string resource, OwnerToken token,
                                                  std::chrono::nanoseconds ttl);
+  Result<void> release(std::string_view resource, const OwnerToken& token);
+  void async_release(std::string resource, OwnerToken token, Handler<Result<void>> handler);
   Awaitable<Result<void>> co_release(std::string resource, OwnerToken token);
+
+  /// Reports the holders and the waiters of the resource, and those of the semaphore of the same
+  /// name, node by node. Each node looks at every permit and every waiter, see docs/watching.md for
+  /// the cost.
+  Result<Inspection> inspect(std::string_view resource);
+  void async_inspect(std::string resource, Handler<Result<Inspection>> handler);
   Awaitable<Result<Inspection>> co_inspect(std::string resource);
 
   /// Reports how each node fares as a voter: what the node says of itself, and what this process
   /// knows of it. If a node does not allow this user a command, the facts from that command stay
-  /// unknown. Blocking.
+  /// unknown.
   Result<ClusterStatus> status();
-  void async_status(detail::Handler<Result<ClusterStatus>> handler);
+  void async_status(Handler<Result<ClusterStatus>> handler);
   Awaitable<Result<ClusterStatus>> co_status();
 
   /// Returns what this coordinator has counted so far: contention, waits, near misses, votes. May
@@ -225,30 +260,20 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// servers, file systems and callbacks for credentials do. On the loop's own thread it only
   /// starts to close, and the loop's next turns finish that. Idempotent.
   void close();
-  /// Closes as close() does, without blocking. The handler is the last one to run on the loop.
-  void async_close(detail::Handler<> handler);
-  /// `co_await coordinator.co_close();`
-  Awaitable<detail::Done> co_close();
+  /// The same without blocking. The handler is the last one to run on the loop.
+  void async_close(Handler<> handler);
+  Awaitable<Done> co_close();
 
  private:
-  friend class Election;
-  friend class RecursiveMutex;
-  friend class Semaphore;
-  friend Result<Coordinator> create_enrolling(Options options);
-  friend void vouch_for_nodes(const Coordinator& coordinator);
-  friend Result<struct LockList> list_locks(Coordinator& coordinator,
-                                            const struct LocksQuery& query);
-  friend void forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
+  friend struct detail::CoordinatorParts;
   explicit Coordinator(std::shared_ptr<detail::Router> router) noexcept
       : router_(std::move(router)) {}
   std::shared_ptr<detail::Router> router_;
 };
 
-template <class F>
-auto Coordinator::with_lock(std::string_view resource, LockOptions options, F&& fn,
-                            std::stop_token stop)
-    -> detail::ResultOf<std::invoke_result_t<F, Lease&>> {
-  using Given = detail::ResultOf<std::invoke_result_t<F, Lease&>>;
+template <std::invocable<Lease&> F>
+WithLockResult<F> Coordinator::with_lock(std::string_view resource, LockOptions options,
+                                         std::stop_token stop, F&& fn) {
   Result<Lease> lease = acquire(resource, options, std::move(stop));
   if (!lease) return lease.error();
   Lease held = std::move(*lease);  // released by its destructor if fn throws
@@ -256,7 +281,7 @@ auto Coordinator::with_lock(std::string_view resource, LockOptions options, F&& 
     std::forward<F>(fn)(held);
     return detail::end_of_with_lock(held);
   } else {
-    Given value(std::forward<F>(fn)(held));
+    WithLockResult<F> value(std::forward<F>(fn)(held));
     if (Result<void> stood = detail::end_of_with_lock(held); !stood) return stood.error();
     return value;
   }

@@ -23,7 +23,7 @@ struct Leader {
   /// nothing.
   std::string value;
   std::uint64_t fencing_token = 0;  ///< grows from leader to leader; 0 if fencing is off
-  std::string owner_token;          ///< the leader's, as Lease::owner_token() returns it
+  OwnerToken owner_token;           ///< the leader's
   bool operator==(const Leader&) const = default;
 };
 
@@ -54,11 +54,11 @@ class QUORUMLOCK_EXPORT Leadership {
   /// answered; the others then receive the value in the background, for as long as it leads.
   /// Errc::invalid_argument if the value is too long or another proclaim() is under way.
   Result<void> proclaim(std::string value);
-  void async_proclaim(std::string value, detail::Handler<Result<void>> handler);
+  void async_proclaim(std::string value, Handler<Result<void>> handler);
   Awaitable<Result<void>> co_proclaim(std::string value);
   /// Lets the next candidate lead. Releases the lease as Lease::release() does.
   Result<void> resign();
-  void async_resign(detail::Handler<Result<void>> handler);
+  void async_resign(Handler<Result<void>> handler);
   Awaitable<Result<void>> co_resign();
 
  private:
@@ -87,14 +87,16 @@ class QUORUMLOCK_EXPORT Election {
   /// as its address, at most 65,536 bytes. Blocking; call it from any thread but the loop's own.
   /// Fails with the errors of Coordinator::acquire().
   Result<Leadership> campaign(std::string value, std::stop_token stop = {});
-  void async_campaign(std::string value, std::stop_token stop,
-                      detail::Handler<Result<Leadership>> handler);
+  void async_campaign(std::string value, std::stop_token stop, Handler<Result<Leadership>> handler);
+  void async_campaign(std::string value, Handler<Result<Leadership>> handler) {
+    async_campaign(std::move(value), {}, std::move(handler));
+  }
   CampaignAwaitable co_campaign(std::string value, std::stop_token stop = {});
 
   /// Returns the leader, or std::nullopt if nobody leads. Errc::no_quorum if too few nodes
   /// answered. Blocking; call it from any thread but the loop's own.
   Result<std::optional<Leader>> leader();
-  void async_leader(detail::Handler<Result<std::optional<Leader>>> handler);
+  void async_leader(Handler<Result<std::optional<Leader>>> handler);
   Awaitable<Result<std::optional<Leader>>> co_leader();
 
   /// Reports the leader now, and then every change that lasts: a leader with a value at once, a
@@ -103,7 +105,10 @@ class QUORUMLOCK_EXPORT Election {
   /// case a message is lost or the leader dies. The handler runs on the loop, until `stop` is
   /// requested or the coordinator closes. Returns an error if it cannot begin; the handler is then
   /// never called.
-  Result<void> observe(detail::Handler<std::optional<Leader>> handler, std::stop_token stop);
+  Result<void> observe(std::stop_token stop, Handler<std::optional<Leader>> handler);
+  Result<void> observe(Handler<std::optional<Leader>> handler) {
+    return observe({}, std::move(handler));
+  }
 
  private:
   std::shared_ptr<detail::Runtime> runtime_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <quorumlock/export.hpp>
+#include <quorumlock/lease.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
@@ -28,14 +29,14 @@ struct LineEntry {
 
 /// One reader of a resource that is held in LockMode::shared.
 struct SharedHolding {
-  std::string token;                       ///< the owner token
+  OwnerToken token;                        ///< the owner token
   std::chrono::milliseconds expires_in{};  ///< how long it reads on unless it renews
 };
 
 /// A permit of a semaphore that is held.
 struct PermitHolding {
   int slot = 0;                                         ///< the number of the permit, from 1 on
-  std::string token;                                    ///< the owner token
+  OwnerToken token;                                     ///< the owner token
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry
 };
 
@@ -55,7 +56,7 @@ struct SemaphoreHolding {
 struct NodeHolding {
   std::string node;           ///< its address, without user and password
   Vote vote = Vote::pending;  ///< held, absent, or why the node did not answer
-  std::string token;          ///< the owner token, if held exclusively
+  OwnerToken token;           ///< the owner token, if held exclusively
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry, or not held
   /// For how long it has been held exclusively, approximately: by the node's clock and the holder's
   /// fencing token. Unset: not known, as without fencing.
@@ -74,13 +75,13 @@ struct QUORUMLOCK_EXPORT Inspection {
   std::vector<NodeHolding> nodes;  ///< all nodes, in the order of the options
   int quorum = 0;                  ///< a quorum of the nodes that were asked
   /// The token of the exclusive holder on a quorum of nodes; empty if there is none.
-  std::string holder;
+  OwnerToken holder;
   /// The holder's label (Options::label). Empty if it has none, or is a client of another library.
   std::string label;
   /// For how long it has held the resource, as far as a quorum of the nodes reports it.
   std::optional<std::chrono::milliseconds> held_for;
   /// The tokens of the readers, each on a quorum of nodes.
-  std::vector<std::string> readers;
+  std::vector<OwnerToken> readers;
   /// The waiters that are in line on a quorum of nodes, in their order. Each has the greatest
   /// ticket and waiting time that a node reports, and the longest life that a quorum of nodes
   /// reports.

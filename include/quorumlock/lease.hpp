@@ -1,16 +1,20 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <memory>
+#include <ostream>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <quorumlock/awaitable.hpp>
 #include <quorumlock/clock.hpp>
-#include <quorumlock/detail/handler.hpp>
 #include <quorumlock/export.hpp>
+#include <quorumlock/handler.hpp>
 #include <quorumlock/result.hpp>
 
 namespace quorumlock {
@@ -20,6 +24,34 @@ namespace detail {
 class LeaseState;
 void release_with_thread(Lease lease);
 }  // namespace detail
+
+/// The owner token of a lock: the value under its key on the nodes. It converts to a string, and
+/// is made from one explicitly, so that it cannot be mistaken for a resource.
+class OwnerToken {
+ public:
+  /// No token.
+  OwnerToken() = default;
+  /// A token as Lease::owner_token() returned it, perhaps in another process.
+  explicit OwnerToken(std::string text) : text_(std::move(text)) {}
+  /// The whole token.
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  operator const std::string&() const noexcept { return text_; }  // NOLINT: implicit
+  /// Whether there is no token.
+  [[nodiscard]] bool empty() const noexcept { return text_.empty(); }
+  /// The holder's label (Options::label). Empty if the token has none, or is another library's.
+  [[nodiscard]] QUORUMLOCK_EXPORT std::string_view label() const noexcept;
+  bool operator==(const OwnerToken&) const = default;
+  auto operator<=>(const OwnerToken&) const = default;
+  friend bool operator==(const OwnerToken& one, std::string_view other) noexcept {
+    return one.text_ == other;
+  }
+  friend std::ostream& operator<<(std::ostream& out, const OwnerToken& token) {
+    return out << token.text_;
+  }
+
+ private:
+  std::string text_;
+};
 
 /// A lock that is held until valid_until().
 ///
@@ -41,8 +73,9 @@ class QUORUMLOCK_EXPORT Lease {
   /// All resources of a lease from acquire_all(); otherwise the only one.
   [[nodiscard]] std::vector<std::string> resources() const;
   /// The value under the key on the nodes that granted the lock: 40 hexadecimal digits, followed by
-  /// '@' and the label of the options if there is one.
-  [[nodiscard]] std::string owner_token() const;
+  /// '@' and the label of the options if there is one. The reference is good for as long as the
+  /// Lease, or one that it was moved to, exists.
+  [[nodiscard]] const OwnerToken& owner_token() const;
   /// A number that grows with every successive holder of the resource; no two holders have the same
   /// number. With it the resource can refuse a former holder's requests (docs/fencing.md). Below
   /// 2^53; 0 if fencing is off.
@@ -90,9 +123,9 @@ class QUORUMLOCK_EXPORT Lease {
   /// The same as extend(), downgrade() and release(), from any thread; the handler runs as those of
   /// Coordinator do. An empty handler throws std::invalid_argument, a call in a forked child throws
   /// Error(Errc::closed), and a call on a Lease that holds nothing Error(Errc::not_held).
-  void async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler);
-  void async_downgrade(detail::Handler<Result<void>> handler);
-  void async_release(detail::Handler<Result<void>> handler);
+  void async_extend(std::chrono::nanoseconds ttl, Handler<Result<void>> handler);
+  void async_downgrade(Handler<Result<void>> handler);
+  void async_release(Handler<Result<void>> handler);
 
   /// The same for coroutines, also on the loop's own thread: `co_await lease.co_release();`. The
   /// Lease must not be moved or destroyed before the co_await is over. The operation goes on

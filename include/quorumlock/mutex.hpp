@@ -3,7 +3,9 @@
 #include <chrono>
 #include <memory>
 #include <mutex>  // for std::scoped_lock, std::unique_lock and the like
+#include <stop_token>
 #include <string>
+#include <utility>
 
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/detail/patience.hpp>
@@ -16,8 +18,9 @@ namespace quorumlock {
 /// One object may be shared by many threads. Each lock() acquires a lease of its own, and the
 /// thread that acquired it unlocks it: a thread whose lease was lost never releases its
 /// successor's. Locking the mutex twice on one thread is Errc::would_deadlock. A lock that a thread
-/// still has when it ends is released then, in the background, and the log reports it. The
-/// coordinator must outlive the mutex. In a forked child the mutex throws Error(Errc::closed).
+/// still has when it ends is released then, in the background, and the log reports it. The mutex
+/// goes on working after its coordinator was moved, and throws Error(Errc::closed) once that is
+/// closed or destroyed, and in a forked child.
 class QUORUMLOCK_EXPORT Mutex {
  public:
   /// Asks no node. A bad resource or option is reported by the first lock().
@@ -27,8 +30,9 @@ class QUORUMLOCK_EXPORT Mutex {
   /// Releases in the background every lock that a thread still has.
   ~Mutex();
 
-  /// Waits without limit, or for LockOptions::wait if that is set. Throws Error if it cannot lock.
-  void lock();
+  /// Waits without limit, or for LockOptions::wait if that is set, or until `stop` is requested.
+  /// Throws Error if it cannot lock.
+  void lock(std::stop_token stop = {});
   /// Makes one attempt. One case waits, in the line, for up to 1 s, so that std::lock makes
   /// progress whatever others do: the thread has locked other mutexes of this library, and the
   /// names of all of them sort before this one's. Throws Error only if no attempt could be made
@@ -52,10 +56,17 @@ class QUORUMLOCK_EXPORT Mutex {
   /// The calling thread's lease. Throws Error(not_held) if the thread has none.
   Lease& lease();
 
-  /// `Result<Lease> held = co_await mutex.co_lock();` waits as lock() does, on the loop's own
-  /// thread too. The lock belongs to the Lease and to no thread: `co_await held->co_release()` or
-  /// the Lease's destructor releases it.
+  /// These wait as lock() does, from any thread, for a lock that belongs to the Lease and to no
+  /// thread: `co_await held->co_release()` or the Lease's destructor releases it. Handlers and
+  /// awaitables are those of Coordinator.
+  void async_lock(std::stop_token stop, Handler<Result<Lease>> handler);
+  void async_lock(Handler<Result<Lease>> handler) { async_lock({}, std::move(handler)); }
   AcquireAwaitable co_lock(std::stop_token stop = {});
+  /// Releases the lease of the thread that calls this, or awaits it, as unlock() does. Here the
+  /// result says whether that went well, as that of Lease::release() does; Errc::not_held if the
+  /// thread has none.
+  void async_unlock(Handler<Result<void>> handler);
+  Awaitable<Result<void>> co_unlock();
 
  private:
   bool try_lock_within(std::chrono::nanoseconds patience);

@@ -229,7 +229,8 @@ class QUORUMLOCK_EXPORT Options {
 /// Options::label is set.
 QUORUMLOCK_EXPORT std::string default_label();
 
-/// The options of one request. An unset member has the value that its comment names.
+/// The options of one request. An unset member has the value that its comment names; no_limit takes
+/// back a limit of Options.
 struct LockOptions {
   std::optional<std::chrono::nanoseconds> ttl = std::nullopt;       ///< Options::ttl
   std::optional<std::chrono::nanoseconds> wait = std::nullopt;      ///< Options::wait
@@ -238,6 +239,8 @@ struct LockOptions {
   std::optional<int> max_renewals = std::nullopt;                   ///< Options::max_renewals
   std::optional<LockMode> mode = std::nullopt;                      ///< unset: exclusive
   std::optional<WaitOrder> order = std::nullopt;                    ///< Options::order
+  /// Options::stop_margin or, if the ttl of this request is too short for that, the default of it.
+  std::optional<std::chrono::nanoseconds> stop_margin = std::nullopt;
   /// Whether to keep the steps of the acquisition for Outcome::trace. Unset: no, which costs
   /// nothing.
   std::optional<bool> trace = std::nullopt;

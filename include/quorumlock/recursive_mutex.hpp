@@ -6,6 +6,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/detail/patience.hpp>
@@ -35,8 +36,8 @@ using LockAwaitable = Awaitable<Result<void>>;
 /// acquires a lease and the last unlock releases it; in between only renewals are sent. If the
 /// lease was lost, locking the mutex again is Errc::lost until its owner has unlocked it as often
 /// as it had locked it. A lock that a thread still has when it ends is released then, in the
-/// background, and the log reports it. The coordinator must outlive the mutex. In a forked child
-/// the mutex throws Error(Errc::closed).
+/// background, and the log reports it. The mutex goes on working after its coordinator was moved,
+/// and throws Error(Errc::closed) once that is closed or destroyed, and in a forked child.
 class QUORUMLOCK_EXPORT RecursiveMutex {
  public:
   /// The greatest depth. One more lock() is Errc::invalid_argument, one more try_lock() returns
@@ -51,8 +52,9 @@ class QUORUMLOCK_EXPORT RecursiveMutex {
   /// Errc::closed.
   ~RecursiveMutex();
 
-  /// Waits without limit, or for LockOptions::wait if that is set. Throws Error if it cannot lock.
-  void lock();
+  /// Waits without limit, or for LockOptions::wait if that is set, or until `stop` is requested.
+  /// Throws Error if it cannot lock.
+  void lock(std::stop_token stop = {});
   /// Makes one attempt or a short wait, as Mutex::try_lock() does. Throws Error only if no attempt
   /// could be made (closed, bad arguments, a lease that was lost).
   bool try_lock();
@@ -74,16 +76,21 @@ class QUORUMLOCK_EXPORT RecursiveMutex {
   /// How many times the calling thread has locked the mutex without unlocking it.
   [[nodiscard]] std::size_t depth() const;
 
-  /// Waits as lock() does. The handler runs as those of Coordinator do. Further locks by the same
-  /// owner while its first one is under way get the result of that first one.
-  void async_lock(LockOwner owner, std::stop_token stop, detail::Handler<Result<void>> handler);
-  /// `Result<void> locked = co_await mutex.co_lock(owner);`
+  /// These lock for an owner that is no thread, from any thread. Further locks by the same owner
+  /// while its first one is under way get the result of that first one. The blocking form throws as
+  /// lock() does; handlers and awaitables are those of Coordinator.
+  void lock(LockOwner owner, std::stop_token stop = {});
+  void async_lock(LockOwner owner, std::stop_token stop, Handler<Result<void>> handler);
+  void async_lock(LockOwner owner, Handler<Result<void>> handler) {
+    async_lock(owner, {}, std::move(handler));
+  }
   LockAwaitable co_lock(LockOwner owner, std::stop_token stop = {});
-  LockAwaitable co_unlock(LockOwner owner);
-  /// Unlocks as unlock() does. The handler runs once a quorum has released the lease; if the owner
+  /// These undo one lock of that owner. They end once a quorum has released the lease; if the owner
   /// still has the mutex locked, no node is asked. The result is Errc::not_held if the owner has
-  /// not locked the mutex.
-  void async_unlock(LockOwner owner, detail::Handler<Result<void>> handler);
+  /// not locked the mutex; the blocking form throws no error, as unlock().
+  void unlock(LockOwner owner);
+  void async_unlock(LockOwner owner, Handler<Result<void>> handler);
+  LockAwaitable co_unlock(LockOwner owner);
   /// These are lease() and depth() for this owner instead of the calling thread.
   Lease& lease(LockOwner owner);
   [[nodiscard]] std::size_t depth(LockOwner owner) const;

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <memory>
 #include <shared_mutex>  // for std::shared_lock
+#include <stop_token>
 #include <string>
+#include <utility>
 
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/detail/patience.hpp>
@@ -19,8 +21,8 @@ namespace quorumlock {
 /// its own and unlocks it itself. Locking the mutex twice on one thread is Errc::would_deadlock,
 /// and so is lock() on a thread that has it for reading: two such readers would wait for each other
 /// for ever. A lock that a thread still has when it ends is released then, in the background, and
-/// the log reports it. The coordinator must outlive the mutex. In a forked child the mutex throws
-/// Error(Errc::closed).
+/// the log reports it. The mutex goes on working after its coordinator was moved, and throws
+/// Error(Errc::closed) once that is closed or destroyed, and in a forked child.
 class QUORUMLOCK_EXPORT SharedMutex {
  public:
   /// Leave LockOptions::mode unset: each function sets its own.
@@ -30,9 +32,9 @@ class QUORUMLOCK_EXPORT SharedMutex {
   /// Releases in the background every lock that a thread still has.
   ~SharedMutex();
 
-  /// Locks for writing. Waits without limit, or for LockOptions::wait if that is set. Throws Error
-  /// if it cannot lock.
-  void lock();
+  /// Locks for writing. Waits without limit, or for LockOptions::wait if that is set, or until
+  /// `stop` is requested. Throws Error if it cannot lock.
+  void lock(std::stop_token stop = {});
   /// Makes one attempt or a short wait, as Mutex::try_lock() does. Throws Error only if no attempt
   /// could be made (closed, bad arguments).
   bool try_lock();
@@ -42,7 +44,7 @@ class QUORUMLOCK_EXPORT SharedMutex {
   void unlock();
 
   /// The same for reading.
-  void lock_shared();
+  void lock_shared(std::stop_token stop = {});
   bool try_lock_shared();
   void unlock_shared();
 
@@ -73,10 +75,22 @@ class QUORUMLOCK_EXPORT SharedMutex {
   /// none.
   Lease& lease();
 
-  /// `Result<Lease> held = co_await mutex.co_lock_shared();` waits as lock_shared() does, on the
-  /// loop's own thread too. The lock belongs to the Lease and to no thread.
+  /// These wait as lock() and lock_shared() do, from any thread, for a lock that belongs to the
+  /// Lease and to no thread. Handlers and awaitables are those of Coordinator.
+  void async_lock(std::stop_token stop, Handler<Result<Lease>> handler);
+  void async_lock(Handler<Result<Lease>> handler) { async_lock({}, std::move(handler)); }
   AcquireAwaitable co_lock(std::stop_token stop = {});
+  void async_lock_shared(std::stop_token stop, Handler<Result<Lease>> handler);
+  void async_lock_shared(Handler<Result<Lease>> handler) {
+    async_lock_shared({}, std::move(handler));
+  }
   AcquireAwaitable co_lock_shared(std::stop_token stop = {});
+  /// These release the lease of the thread that calls or awaits them, as Mutex::async_unlock()
+  /// does.
+  void async_unlock(Handler<Result<void>> handler);
+  Awaitable<Result<void>> co_unlock();
+  void async_unlock_shared(Handler<Result<void>> handler);
+  Awaitable<Result<void>> co_unlock_shared();
 
  private:
   bool try_lock_within(LockMode mode, std::chrono::nanoseconds patience);

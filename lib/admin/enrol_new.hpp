@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/handler.hpp>
 #include <quorumlock/result.hpp>
 
 #include "config/node_list.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <quorumlock/admin.hpp>
-#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/handler.hpp>
 
 #include <algorithm>
 #include <cstddef>

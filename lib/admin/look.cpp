@@ -73,14 +73,14 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
   const std::int64_t now_us = words[0].integer;
   const std::string_view kind = words[1].text;
   holding.vote = kind == "none" ? Vote::absent : Vote::held;
-  holding.token = token_in(words[2].text);
+  holding.token = OwnerToken(token_in(words[2].text));
   if (holding.token.empty() && kind != "none" && kind != "readers") {
     holding.detail = core::describe_holder(words[2].text);
   }
   holding.expires_in = expiry_of(words[3]);
   for (std::size_t i = 0; i < words[4].elements.size(); i += 2) {
     const std::span<const redis::Reply> one = words[4].elements.subspan(i, 2);
-    const std::string token = token_in(one[0].text);
+    const OwnerToken token(token_in(one[0].text));
     if (!token.empty()) holding.readers.push_back({token, left_of(one[1], now_us)});
   }
   holding.waiters = line_of(words[5].elements, now_us);
@@ -88,7 +88,7 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
   for (std::size_t i = 0; i < words[7].elements.size(); i += 3) {
     const std::span<const redis::Reply> one = words[7].elements.subspan(i, 3);
     holding.semaphore.permits.push_back(
-        {static_cast<int>(one[0].integer), token_in(one[1].text), expiry_of(one[2])});
+        {static_cast<int>(one[0].integer), OwnerToken(token_in(one[1].text)), expiry_of(one[2])});
   }
   holding.semaphore.waiters = line_of(words[8].elements, now_us);
   const auto age = core::age_of(redis::score_in(words[9].text), now_us);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/handler.hpp>
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/result.hpp>
 

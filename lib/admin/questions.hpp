@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/handler.hpp>
 
 #include "loop/inquiry.hpp"
 

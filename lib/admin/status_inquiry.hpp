@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/handler.hpp>
 #include <quorumlock/result.hpp>
 #include <quorumlock/status.hpp>
 

@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "admin/lock_list.hpp"
-#include "api/router.hpp"
-#include "loop/blocking.hpp"
+#include "api/operations.hpp"
 #include "loop/driver.hpp"
 #include "loop/inquiry.hpp"
 #include "redis/keys.hpp"
@@ -75,15 +74,16 @@ Result<Coordinator> create_enrolling(Options options) {
   Result<std::shared_ptr<Router>> router =
       Router::with_threads(std::move(options), detail::Cluster::Purpose::to_enrol);
   if (!router) return router.error();
-  return Coordinator(std::move(*router));
+  return detail::CoordinatorParts::with(std::move(*router));
 }
 
 void vouch_for_nodes(const Coordinator& coordinator) {
-  if (coordinator.router_ != nullptr) coordinator.router_->vouch();
+  const detail::SharedRouter& router = detail::CoordinatorParts::router(coordinator);
+  if (router != nullptr) router->vouch();
 }
 
 void forget_counters(Coordinator& coordinator, std::vector<std::string> resources) {
-  const Router* router = coordinator.router_.get();
+  const Router* router = detail::CoordinatorParts::router(coordinator).get();
   if (router == nullptr || router->cannot_block("clean up")) return;
   std::map<Runtime*, std::vector<std::string>> each;
   for (std::string& resource : resources) {
@@ -100,7 +100,7 @@ void forget_counters(Coordinator& coordinator, std::vector<std::string> resource
 }
 
 Result<LockList> list_locks(Coordinator& coordinator, const LocksQuery& query) {
-  const Router* router = coordinator.router_.get();
+  const Router* router = detail::CoordinatorParts::router(coordinator).get();
   if (router == nullptr) {
     return Error(Errc::closed, "could not list the locks: the coordinator is gone");
   }

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/handler.hpp>
 
 namespace quorumlock::detail {
 

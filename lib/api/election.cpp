@@ -3,9 +3,8 @@
 #include <utility>
 
 #include "api/announcement.hpp"
-#include "api/check_handler.hpp"
 #include "api/leader_look.hpp"
-#include "api/router.hpp"
+#include "api/operations.hpp"
 #include "config/refusal.hpp"
 #include "loop/blocking.hpp"
 #include "loop/call_later.hpp"
@@ -114,7 +113,8 @@ Awaitable<Result<void>> Leadership::co_resign() {
 
 Election::Election(Coordinator& coordinator, std::string name, LockOptions options)
     : name_(std::move(name)), options_(options) {
-  if (coordinator.router_ != nullptr) runtime_ = coordinator.router_->of(name_);
+  const detail::SharedRouter& router = detail::CoordinatorParts::router(coordinator);
+  if (router != nullptr) runtime_ = router->of(name_);
   if (!options_.wait) options_.wait = forever;
 }
 
@@ -182,8 +182,7 @@ Awaitable<Result<std::optional<Leader>>> Election::co_leader() {
       [election = *this](auto handler) mutable { election.async_leader(std::move(handler)); });
 }
 
-Result<void> Election::observe(detail::Handler<std::optional<Leader>> handler,
-                               std::stop_token stop) {
+Result<void> Election::observe(std::stop_token stop, Handler<std::optional<Leader>> handler) {
   detail::check_handler(handler, "observe");
   if (runtime_ == nullptr) return coordinator_gone("observe");
   if (runtime_->forked()) return runtime_->closed_error("observe");

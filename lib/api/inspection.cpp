@@ -64,7 +64,7 @@ SemaphoreHolding semaphore_of(const Inspection& all) {
   for (const auto& [permit, lives] : permits) {
     if (lives.size() < quorum) continue;
     const milliseconds life = reached_by(quorum, lives);
-    semaphore.permits.push_back({permit.first, permit.second, std::nullopt});
+    semaphore.permits.push_back({permit.first, OwnerToken(permit.second), std::nullopt});
     if (life != milliseconds::max()) semaphore.permits.back().expires_in = life;
   }
   semaphore.waiters = line_of(
@@ -93,9 +93,9 @@ void detail::conclude(Inspection& all) {
     for (const SharedHolding& reader : node.readers) ++sharing[reader.token];
   }
   for (const auto& [token, count] : alone) {
-    if (count >= all.quorum) all.holder = token;
+    if (count >= all.quorum) all.holder = OwnerToken(token);
   }
-  all.label = core::OwnerToken::read(all.holder).label;
+  all.label = std::string(all.holder.label());
   std::vector<milliseconds> spans;
   for (const NodeHolding& node : all.nodes) {
     if (!all.holder.empty() && node.token == all.holder && node.held_for) {
@@ -105,7 +105,7 @@ void detail::conclude(Inspection& all) {
   const auto quorum = static_cast<std::size_t>(all.quorum);
   if (spans.size() >= quorum) all.held_for = reached_by(quorum, std::move(spans));
   for (const auto& [token, count] : sharing) {
-    if (count >= all.quorum) all.readers.push_back(token);
+    if (count >= all.quorum) all.readers.emplace_back(token);
   }
   all.waiters = quorumlock::line_of(
       all, [](const NodeHolding& node) -> auto& { return node.waiters; });

@@ -125,8 +125,8 @@ Result<void> LeaderElector::run(std::stop_token stop) {
     }
   } const enough{*observation, {}};
   const Result<void> observes = election_.observe(
-      [observation](const std::optional<Leader>& leader) { observation->hear(leader); },
-      enough.source.get_token());
+      enough.source.get_token(),
+      [observation](const std::optional<Leader>& leader) { observation->hear(leader); });
   if (!observes) return observes;
   return campaign_and_lead(stop);
 }

@@ -6,8 +6,8 @@
 #include <stop_token>
 #include <string>
 
-#include <quorumlock/detail/handler.hpp>
 #include <quorumlock/election.hpp>
+#include <quorumlock/handler.hpp>
 #include <quorumlock/result.hpp>
 
 #include "api/leader_news.hpp"

@@ -28,7 +28,7 @@ bool LeaderView::note(int node, const redis::Reply* reply) {
   const std::span<const redis::Reply> words = reply->elements;
   if (words.size() == 5 && words[1].type == Type::integer) {
     Node& said = said_[static_cast<std::size_t>(node)];
-    said.leader.owner_token = words[0].text;
+    said.leader.owner_token = OwnerToken(std::string(words[0].text));
     said.version = whole_number<std::uint64_t>(words[2].text).value_or(0);
     said.leader.fencing_token = whole_number<std::uint64_t>(words[3].text).value_or(0);
     said.leader.value = words[4].text;

@@ -4,6 +4,7 @@
 
 #include "api/check_handler.hpp"
 #include "config/quoted.hpp"
+#include "core/owner_token.hpp"
 #include "loop/blocking.hpp"
 #include "loop/call_later.hpp"
 #include "loop/lease_state.hpp"
@@ -13,6 +14,10 @@ namespace quorumlock {
 
 using detail::LeaseState;
 using detail::Runtime;
+
+std::string_view OwnerToken::label() const noexcept {
+  return core::OwnerToken::read(text_).label;
+}
 
 namespace {
 
@@ -99,8 +104,9 @@ std::vector<std::string> Lease::resources() const {
   return all;
 }
 
-std::string Lease::owner_token() const {
-  return state_ != nullptr ? std::string(state_->token()) : std::string();
+const OwnerToken& Lease::owner_token() const {
+  static const OwnerToken none;
+  return state_ != nullptr ? state_->owner_token() : none;
 }
 
 std::uint64_t Lease::fencing_token() const noexcept {

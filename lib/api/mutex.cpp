@@ -15,8 +15,8 @@ Mutex::Mutex(Coordinator& coordinator, std::string resource, LockOptions options
 
 Mutex::~Mutex() = default;
 
-void Mutex::lock() {
-  state_->lock(LockMode::exclusive);
+void Mutex::lock(std::stop_token stop) {
+  state_->lock(LockMode::exclusive, std::move(stop));
 }
 
 bool Mutex::try_lock() {
@@ -33,6 +33,18 @@ void Mutex::unlock() {
 
 Lease& Mutex::lease() {
   return state_->lease();
+}
+
+void Mutex::async_lock(std::stop_token stop, Handler<Result<Lease>> handler) {
+  detail::begin("lock", co_lock(), std::move(handler), std::move(stop));
+}
+
+void Mutex::async_unlock(Handler<Result<void>> handler) {
+  detail::begin("unlock", co_unlock(), std::move(handler));
+}
+
+Awaitable<Result<void>> Mutex::co_unlock() {
+  return state_->co_unlock(LockMode::exclusive);
 }
 
 AcquireAwaitable Mutex::co_lock(std::stop_token stop) {

@@ -8,8 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "api/check_handler.hpp"
-#include "api/router.hpp"
+#include "api/operations.hpp"
 #include "config/quoted.hpp"
 #include "loop/call_later.hpp"
 #include "loop/lease_state.hpp"
@@ -29,7 +28,9 @@ LockOwner::LockOwner() {
 
 struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this<State> {
   State(Coordinator& its_coordinator, std::string its_resource, LockOptions its_options)
-      : coordinator(its_coordinator), resource(std::move(its_resource)), options(its_options) {}
+      : router(detail::CoordinatorParts::router(its_coordinator)),
+        resource(std::move(its_resource)),
+        options(its_options) {}
 
   struct Held {
     Lease lease;
@@ -37,7 +38,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
   };
   using Handlers = std::vector<detail::Handler<Result<void>>>;
 
-  Coordinator& coordinator;
+  const detail::SharedRouter router;  ///< its coordinator may be moved
   const std::string resource;
   const LockOptions options;
   const detail::ForkWatch fork;  ///< in a forked child the guard may be locked for ever
@@ -75,14 +76,15 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
   }
 
   /// Locks for the calling thread.
-  Result<void> take_here(LockOptions how) {
+  Result<void> take_here(const LockOptions& how, std::stop_token stop) {
     if (Result<void> fine = check_mode(); !fine) return fine;
     const Owner owner = detail::this_thread_number();
     if (!fork.forked()) {
       const std::lock_guard<std::mutex> lock(guard);
       if (std::optional<Result<void>> nested = nest(owner)) return *nested;
     }
-    Result<Lease> lease = coordinator.acquire(resource, how);
+    Result<Lease> lease = detail::block_on(
+        router, "lock", detail::acquire(router, resource, how, {}), std::move(stop));
     if (!lease) return lease.error();
     detail::bind_to_this_thread(shared_from_this());
     const std::lock_guard<std::mutex> lock(guard);
@@ -112,7 +114,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
   }
 
   [[nodiscard]] std::string_view mutex_of() const override { return resource; }
-  [[nodiscard]] const Coordinator& coordinator_of() const override { return coordinator; }
+  [[nodiscard]] const detail::Router* router_of() const override { return router.get(); }
   void thread_ends(detail::ThreadNumber thread) override {
     if (fork.forked()) return;
     decltype(held)::node_type left;
@@ -158,7 +160,6 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
 
   /// The runtime that leads to the loop. Throws Error(closed) if there is none.
   [[nodiscard]] detail::Runtime& runtime() const {
-    const std::shared_ptr<detail::Router>& router = coordinator.router_;
     if (router == nullptr) throw error(Errc::closed, "its coordinator was moved from");
     return *router->of(resource);
   }
@@ -180,8 +181,8 @@ RecursiveMutex::~RecursiveMutex() {
   state_->held.clear();
 }
 
-void RecursiveMutex::lock() {
-  state_->take_here(state_->waiting()).value();
+void RecursiveMutex::lock(std::stop_token stop) {
+  state_->take_here(state_->waiting(), std::move(stop)).value();
 }
 
 bool RecursiveMutex::try_lock() {
@@ -192,7 +193,7 @@ bool RecursiveMutex::try_lock_within(std::chrono::nanoseconds patience) {
   LockOptions how = state_->options;
   how.wait = std::max(patience, detail::patience_of_this_thread(state_->resource));
   if (depth() == max_depth) return false;
-  const Result<void> taken = state_->take_here(how);
+  const Result<void> taken = state_->take_here(how, {});
   if (taken) return true;
   const std::error_code why = taken.error().code();
   if (why == Errc::contended || why == Errc::timed_out || why == Errc::no_quorum) return false;
@@ -232,9 +233,17 @@ void RecursiveMutex::async_lock(LockOwner owner, std::stop_token stop,
   }
   // The handler may run inside this if the loop is gone, and must find the guard free.
   if (nested) return detail::call_later(runtime, std::move(handler), std::move(*nested));
-  state_->coordinator.async_acquire(
+  runtime.acquire(
       state_->resource, state_->waiting(), std::move(stop),
       [state = state_, owner](Result<Lease> lease) { state->acquired(owner, std::move(lease)); });
+}
+
+void RecursiveMutex::lock(LockOwner owner, std::stop_token stop) {
+  detail::block_on(state_->router, "lock", co_lock(owner), std::move(stop)).value();
+}
+
+void RecursiveMutex::unlock(LockOwner owner) {
+  (void)detail::block_on(state_->router, "unlock", co_unlock(owner));
 }
 
 LockAwaitable RecursiveMutex::co_lock(LockOwner owner, std::stop_token stop) {

@@ -5,10 +5,8 @@
 #include <mutex>
 #include <utility>
 
-#include "api/check_handler.hpp"
-#include "api/router.hpp"
+#include "api/operations.hpp"
 #include "config/quoted.hpp"
-#include "loop/blocking.hpp"
 #include "loop/lease_state.hpp"
 #include "loop/this_thread.hpp"
 
@@ -17,12 +15,12 @@ namespace quorumlock {
 struct Semaphore::State : detail::ThreadBound, std::enable_shared_from_this<State> {
   State(Coordinator& its_coordinator, std::string its_resource, std::ptrdiff_t its_capacity,
         LockOptions its_options)
-      : coordinator(its_coordinator),
+      : router(detail::CoordinatorParts::router(its_coordinator)),
         resource(std::move(its_resource)),
         capacity(its_capacity),
         options(its_options) {}
 
-  Coordinator& coordinator;
+  const detail::SharedRouter router;  ///< its coordinator may be moved
   const std::string resource;
   const std::ptrdiff_t capacity;
   const LockOptions options;
@@ -36,25 +34,13 @@ struct Semaphore::State : detail::ThreadBound, std::enable_shared_from_this<Stat
     return how;
   }
 
-  static Error gone(const std::string& resource) {
-    return {Errc::closed, "cannot get a permit of " + detail::quoted(resource) +
-                              ": the coordinator was moved from"};
+  [[nodiscard]] AcquireAwaitable permit(const LockOptions& how, std::stop_token stop = {}) const {
+    return detail::acquire_permit(router, resource, capacity, how, std::move(stop));
   }
 
-  static void ask(const std::shared_ptr<detail::Router>& router, const std::string& resource,
-                  std::ptrdiff_t capacity, const LockOptions& how, std::stop_token stop,
-                  detail::Handler<Result<Lease>> handler) {
-    if (router == nullptr) throw gone(resource);
-    router->of(resource)->acquire_permit(resource, capacity, how, std::move(stop),
-                                         std::move(handler));
-  }
-
-  Result<void> take(const LockOptions& how) {
-    if (coordinator.router_ == nullptr) return gone(resource);
-    if (const auto error = coordinator.router_->cannot_block("get a permit")) return *error;
-    Result<Lease> permit = detail::wait_for<Result<Lease>>([&](auto handler) {
-      ask(coordinator.router_, resource, capacity, how, {}, std::move(handler));
-    });
+  Result<void> take(const LockOptions& how, std::stop_token stop) {
+    Result<Lease> permit =
+        detail::block_on(router, "get a permit", this->permit(how), std::move(stop));
     if (!permit) return permit.error();
     detail::bind_to_this_thread(shared_from_this());
     const std::lock_guard<std::mutex> lock(guard);
@@ -62,8 +48,25 @@ struct Semaphore::State : detail::ThreadBound, std::enable_shared_from_this<Stat
     return {};
   }
 
+  /// Takes out the permit that the calling thread got last; it holds nothing if there is none.
+  Lease take_out() {
+    Lease mine;
+    bool was_last = false;
+    {
+      const std::lock_guard<std::mutex> lock(guard);
+      const auto found = permits.find(detail::this_thread_number());
+      if (found == permits.end()) return mine;
+      mine = std::move(found->second.back());
+      found->second.pop_back();
+      was_last = found->second.empty();
+      if (was_last) permits.erase(found);
+    }
+    if (was_last) detail::unbind_from_this_thread(*this);
+    return mine;
+  }
+
   [[nodiscard]] std::string_view mutex_of() const override { return {}; }
-  [[nodiscard]] const Coordinator& coordinator_of() const override { return coordinator; }
+  [[nodiscard]] const detail::Router* router_of() const override { return router.get(); }
   void thread_ends(detail::ThreadNumber thread) override {
     if (fork.forked()) return;
     std::deque<Lease> left;
@@ -88,8 +91,8 @@ std::ptrdiff_t Semaphore::capacity() const noexcept {
   return state_->capacity;
 }
 
-void Semaphore::lock() {
-  state_->take(state_->waiting()).value();
+void Semaphore::lock(std::stop_token stop) {
+  state_->take(state_->waiting(), std::move(stop)).value();
 }
 
 bool Semaphore::try_lock() {
@@ -99,7 +102,7 @@ bool Semaphore::try_lock() {
 bool Semaphore::try_lock_within(std::chrono::nanoseconds patience) {
   LockOptions how = state_->options;
   how.wait = patience;
-  const Result<void> taken = state_->take(how);
+  const Result<void> taken = state_->take(how, {});
   if (taken) return true;
   const std::error_code why = taken.error().code();
   if (why == Errc::contended || why == Errc::timed_out || why == Errc::no_quorum) return false;
@@ -107,20 +110,19 @@ bool Semaphore::try_lock_within(std::chrono::nanoseconds patience) {
 }
 
 void Semaphore::unlock() {
-  if (state_->fork.forked()) return;
-  Lease mine;
-  bool was_last = false;
-  {
-    const std::lock_guard<std::mutex> lock(state_->guard);
-    const auto found = state_->permits.find(detail::this_thread_number());
-    if (found == state_->permits.end()) return;
-    mine = std::move(found->second.back());
-    found->second.pop_back();
-    was_last = found->second.empty();
-    if (was_last) state_->permits.erase(found);
-  }
-  if (was_last) detail::unbind_from_this_thread(*state_);
-  (void)mine.release();
+  if (!state_->fork.forked()) (void)state_->take_out().release();
+}
+
+void Semaphore::async_release(Handler<Result<void>> handler) {
+  detail::begin("give back a permit", co_release(), std::move(handler));
+}
+
+Awaitable<Result<void>> Semaphore::co_release() {
+  return detail::awaitable_of<Result<void>>([state = state_](Handler<Result<void>> handler) {
+    if (state->fork.forked()) throw detail::closed_by_fork("no permit of", state->resource);
+    // A Lease that holds nothing throws not_held.
+    state->take_out().async_release(std::move(handler));
+  });
 }
 
 Lease& Semaphore::lease() {
@@ -134,24 +136,13 @@ Lease& Semaphore::lease() {
   return found->second.back();
 }
 
-void Semaphore::async_acquire(std::stop_token stop, detail::Handler<Result<Lease>> handler) {
-  detail::check_handler(handler, "get a permit");
-  State::ask(state_->coordinator.router_, state_->resource, state_->capacity, state_->waiting(),
-             std::move(stop), std::move(handler));
-}
-
-void Semaphore::async_acquire(detail::Handler<Result<Lease>> handler) {
-  async_acquire({}, std::move(handler));
+void Semaphore::async_acquire(std::stop_token stop, Handler<Result<Lease>> handler) {
+  detail::begin("get a permit", state_->permit(state_->waiting()), std::move(handler),
+                std::move(stop));
 }
 
 AcquireAwaitable Semaphore::co_acquire(std::stop_token stop) {
-  return AcquireAwaitable(
-      [router = state_->coordinator.router_, resource = state_->resource,
-       capacity = state_->capacity,
-       how = state_->waiting()](std::stop_token either, detail::Handler<Result<Lease>> handler) {
-        State::ask(router, resource, capacity, how, std::move(either), std::move(handler));
-      },
-      std::move(stop));
+  return state_->permit(state_->waiting(), std::move(stop));
 }
 
 }  // namespace quorumlock

@@ -15,8 +15,8 @@ SharedMutex::SharedMutex(Coordinator& coordinator, std::string resource, LockOpt
 
 SharedMutex::~SharedMutex() = default;
 
-void SharedMutex::lock() {
-  state_->lock(LockMode::exclusive);
+void SharedMutex::lock(std::stop_token stop) {
+  state_->lock(LockMode::exclusive, std::move(stop));
 }
 
 bool SharedMutex::try_lock() {
@@ -27,8 +27,8 @@ void SharedMutex::unlock() {
   state_->unlock(LockMode::exclusive);
 }
 
-void SharedMutex::lock_shared() {
-  state_->lock(LockMode::shared);
+void SharedMutex::lock_shared(std::stop_token stop) {
+  state_->lock(LockMode::shared, std::move(stop));
 }
 
 bool SharedMutex::try_lock_shared() {
@@ -51,6 +51,30 @@ void SharedMutex::downgrade() {
 
 Lease& SharedMutex::lease() {
   return state_->lease();
+}
+
+void SharedMutex::async_lock(std::stop_token stop, Handler<Result<Lease>> handler) {
+  detail::begin("lock", co_lock(), std::move(handler), std::move(stop));
+}
+
+void SharedMutex::async_lock_shared(std::stop_token stop, Handler<Result<Lease>> handler) {
+  detail::begin("lock", co_lock_shared(), std::move(handler), std::move(stop));
+}
+
+void SharedMutex::async_unlock(Handler<Result<void>> handler) {
+  detail::begin("unlock", co_unlock(), std::move(handler));
+}
+
+void SharedMutex::async_unlock_shared(Handler<Result<void>> handler) {
+  detail::begin("unlock", co_unlock_shared(), std::move(handler));
+}
+
+Awaitable<Result<void>> SharedMutex::co_unlock() {
+  return state_->co_unlock(LockMode::exclusive);
+}
+
+Awaitable<Result<void>> SharedMutex::co_unlock_shared() {
+  return state_->co_unlock(LockMode::shared);
 }
 
 AcquireAwaitable SharedMutex::co_lock(std::stop_token stop) {

@@ -30,7 +30,7 @@ Result<void> ThreadLeases::set_mode(LockOptions& options, LockMode mode) {
   return {};
 }
 
-Result<void> ThreadLeases::take(LockMode mode, LockOptions options) {
+Result<void> ThreadLeases::take(LockMode mode, LockOptions options, std::stop_token stop) {
   if (Result<void> fine = set_mode(options, mode); !fine) return fine;
   const ThreadNumber self = this_thread_number();
   if (!fork_.forked()) {
@@ -41,7 +41,8 @@ Result<void> ThreadLeases::take(LockMode mode, LockOptions options) {
                                              why_not(mine->second.mode, mode));
     }
   }
-  Result<Lease> lease = coordinator_.acquire(resource_, options);
+  Result<Lease> lease =
+      block_on(router_, "lock", acquire(router_, resource_, options, {}), std::move(stop));
   if (!lease) return lease.error();
   bind_to_this_thread(shared_from_this());
   const std::lock_guard<std::mutex> lock(guard_);
@@ -49,10 +50,10 @@ Result<void> ThreadLeases::take(LockMode mode, LockOptions options) {
   return {};
 }
 
-void ThreadLeases::lock(LockMode mode) {
+void ThreadLeases::lock(LockMode mode, std::stop_token stop) {
   LockOptions options = options_;
   if (!options.wait) options.wait = forever;
-  take(mode, options).value();
+  take(mode, options, std::move(stop)).value();
 }
 
 bool ThreadLeases::held_by_another(LockMode mode) {
@@ -70,27 +71,41 @@ bool ThreadLeases::try_lock(LockMode mode, std::chrono::nanoseconds patience) {
   options.wait = std::max(patience, patience_of_this_thread(resource_));
   const bool one_attempt = options.wait <= std::chrono::nanoseconds::zero();
   if (one_attempt && !fork_.forked() && held_by_another(mode)) return false;
-  const Result<void> taken = take(mode, options);
+  const Result<void> taken = take(mode, options, {});
   if (taken) return true;
   const std::error_code why = taken.error().code();
   if (why == Errc::contended || why == Errc::timed_out || why == Errc::no_quorum) return false;
   throw taken.error();
 }
 
-void ThreadLeases::unlock(LockMode mode) {
-  if (fork_.forked()) return;
+Lease ThreadLeases::take_out(LockMode mode) {
   Lease mine;
   {
     const std::lock_guard<std::mutex> lock(guard_);
     const auto found = held_.find(this_thread_number());
-    if (found == held_.end() || found->second.mode != mode) return;
+    if (found == held_.end() || found->second.mode != mode) return mine;
     mine = std::move(found->second.lease);
     held_.erase(found);
   }
   unbind_from_this_thread(*this);
+  return mine;
+}
+
+void ThreadLeases::unlock(LockMode mode) {
+  if (fork_.forked()) return;
+  Lease mine = take_out(mode);
   // Each node runs the releases in their order, so waiting for the last release is waiting for all
   // of them.
-  if (!this_thread_holds(coordinator_)) (void)mine.release();
+  if (!this_thread_holds(router_.get())) (void)mine.release();
+}
+
+Awaitable<Result<void>> ThreadLeases::co_unlock(LockMode mode) {
+  return awaitable_of<Result<void>>(
+      [self = shared_from_this(), mode](Handler<Result<void>> handler) {
+        if (self->fork_.forked()) throw closed_by_fork("cannot unlock", self->resource_);
+        // A Lease that holds nothing throws not_held.
+        self->take_out(mode).async_release(std::move(handler));
+      });
 }
 
 Lease& ThreadLeases::lease(std::optional<LockMode> mode) {
@@ -120,7 +135,7 @@ AcquireAwaitable ThreadLeases::co_lock(LockMode mode, std::stop_token stop) {
           throw error;
         });
   }
-  return coordinator_.co_acquire(resource_, options, std::move(stop));
+  return acquire(router_, resource_, options, std::move(stop));
 }
 
 void ThreadLeases::thread_ends(ThreadNumber thread) {

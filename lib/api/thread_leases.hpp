@@ -6,8 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <quorumlock/coordinator.hpp>
-
+#include "api/operations.hpp"
 #include "loop/this_thread.hpp"
 
 namespace quorumlock::detail {
@@ -19,12 +18,14 @@ namespace quorumlock::detail {
 class ThreadLeases : public ThreadBound, public std::enable_shared_from_this<ThreadLeases> {
  public:
   ThreadLeases(Coordinator& coordinator, std::string resource, LockOptions options)
-      : coordinator_(coordinator), resource_(std::move(resource)), options_(options) {}
+      : router_(CoordinatorParts::router(coordinator)),
+        resource_(std::move(resource)),
+        options_(options) {}
 
   /// Locks for the calling thread. Waits without limit, or for LockOptions::wait if that is set.
   /// Throws Error if it cannot lock; the error is would_deadlock if the thread has the lock
   /// already.
-  void lock(LockMode mode);
+  void lock(LockMode mode, std::stop_token stop);
   /// Returns false if others have the lock or too few nodes answered. Throws Error if no attempt
   /// could be made.
   bool try_lock(LockMode mode, std::chrono::nanoseconds patience);
@@ -35,12 +36,14 @@ class ThreadLeases : public ThreadBound, public std::enable_shared_from_this<Thr
   Lease& lease(std::optional<LockMode> mode = std::nullopt);
   /// Marks the calling thread's lease as one of this mode.
   void convert(LockMode mode);
+  /// Releases the lease of the thread that awaits this.
+  Awaitable<Result<void>> co_unlock(LockMode mode);
   /// Waits for a lease that belongs to no thread.
   AcquireAwaitable co_lock(LockMode mode, std::stop_token stop);
 
   void thread_ends(ThreadNumber thread) override;
   [[nodiscard]] std::string_view mutex_of() const override { return resource_; }
-  [[nodiscard]] const Coordinator& coordinator_of() const override { return coordinator_; }
+  [[nodiscard]] const Router* router_of() const override { return router_.get(); }
 
  private:
   struct Held {
@@ -49,11 +52,13 @@ class ThreadLeases : public ThreadBound, public std::enable_shared_from_this<Thr
   };
   /// Sets the mode in `options`, or returns an error if they have another mode.
   static Result<void> set_mode(LockOptions& options, LockMode mode);
-  Result<void> take(LockMode mode, LockOptions options);
+  Result<void> take(LockMode mode, LockOptions options, std::stop_token stop);
+  /// Takes the calling thread's lease of this mode out; it holds nothing if there is none.
+  Lease take_out(LockMode mode);
   /// Whether another thread has a lease that does not allow one of this mode.
   bool held_by_another(LockMode mode);
 
-  Coordinator& coordinator_;
+  const SharedRouter router_;  ///< its coordinator may be moved
   const std::string resource_;
   const LockOptions options_;
   const ForkWatch fork_;  ///< in a forked child the guard may be locked for ever

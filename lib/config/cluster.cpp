@@ -107,16 +107,23 @@ Result<Request> request_of(const Options& options, const LockOptions& asked) {
   request.traced = asked.trace.value_or(false);
   core::Terms& terms = request.terms;
   terms.ttl = asked.ttl.value_or(options.ttl);
+  // A margin that was chosen for the usual ttl says nothing about a shorter one.
+  const std::optional<Duration> usual_margin =
+      options.stop_margin && *options.stop_margin < terms.ttl ? options.stop_margin : std::nullopt;
   terms.stop_margin =
-      options.stop_margin.value_or(std::max<Duration>(milliseconds(100), terms.ttl / 10));
+      asked.stop_margin.value_or(usual_margin.value_or(core::usual_stop_margin(terms.ttl)));
   terms.max_hold = asked.max_hold.value_or(options.max_hold.value_or(Duration::max()));
   terms.mode = asked.mode.value_or(LockMode::exclusive);
   terms.auto_extend = asked.auto_extend.value_or(options.auto_extend);
-  const std::optional<int> max_renewals =
-      asked.max_renewals ? asked.max_renewals : options.max_renewals;
-  terms.max_renewals = max_renewals.value_or(-1);
+  const int renewals = asked.max_renewals.value_or(options.max_renewals.value_or(no_limit));
+  terms.max_renewals = renewals == static_cast<int>(no_limit) ? -1 : renewals;
 
   if (const Result<void> good = check_ttl(options, terms.ttl); !good) return good.error();
+  if (asked.stop_margin) {
+    if (Result<void> good = check_stop_margin(*asked.stop_margin, terms.ttl); !good) {
+      return good.error();
+    }
+  }
   if (request.wait < Duration::zero()) {
     return refusal("wait is " + to_text(request.wait) +
                    ": it must not be negative; 0s is one attempt");
@@ -125,8 +132,8 @@ Result<Request> request_of(const Options& options, const LockOptions& asked) {
     return refusal("max_hold is " + to_text(terms.max_hold) +
                    ": it must be longer than 0s; leave it out to have no limit");
   }
-  if (max_renewals && *max_renewals < 0) {
-    return refusal("max_renewals is " + std::to_string(*max_renewals) +
+  if (renewals < 0) {
+    return refusal("max_renewals is " + std::to_string(renewals) +
                    ": it must not be negative; leave it out to have no limit");
   }
   return request;
@@ -218,11 +225,14 @@ Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl) {
                    ": it would never be valid; it must be at least " +
                    to_text(shortest_ttl(options.drift_factor)));
   }
-  if (options.stop_margin && *options.stop_margin >= ttl) {
-    return refusal("stop_margin is " + to_text(*options.stop_margin) +
-                   ": it must be shorter than the ttl, which is " + to_text(ttl));
-  }
   return {};
+}
+
+Result<void> check_stop_margin(Duration margin, Duration ttl) {
+  if (margin >= Duration::zero() && margin < ttl) return {};
+  return refusal("stop_margin is " + to_text(margin) + ": it must be " +
+                 (margin < Duration::zero() ? std::string("0s or longer")
+                                            : "shorter than the ttl, which is " + to_text(ttl)));
 }
 
 }  // namespace quorumlock::detail

@@ -62,5 +62,7 @@ Result<redis::Endpoint> endpoint_of(const NodeOptions& node, bool reads);
 /// Checks the name of a quorum group.
 Result<void> check_group_name(std::string_view name);
 Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl);
+/// Checks the stop margin of a lease of this ttl.
+Result<void> check_stop_margin(std::chrono::nanoseconds margin, std::chrono::nanoseconds ttl);
 
 }  // namespace quorumlock::detail

@@ -218,6 +218,7 @@ Result<void> Options::validate() const {
   if (Result<void> good = check_classes(resource_classes); !good) return good;
   if (stop_margin) {
     if (Result<void> good = check_span_or_zero("stop_margin", *stop_margin); !good) return good;
+    if (Result<void> good = detail::check_stop_margin(*stop_margin, ttl); !good) return good;
   }
   if (key_prefix.starts_with("quorumlock:")) {
     return refusal(

@@ -115,6 +115,10 @@ void Leases::judge(Time now, ClaimId id, Claim& claim) {
     if (!reported) ++held.renewals;
     held.standing = tally.granted_by();
     claim.terms.ttl = claim.round.ttl();
+    // A margin that was chosen for a longer ttl would ask the holder to stop at once.
+    if (claim.terms.stop_margin >= claim.terms.ttl) {
+      claim.terms.stop_margin = usual_stop_margin(claim.terms.ttl);
+    }
     // A holder that AtRisk has asked to stop gets the time of this renewal and no more, unless it
     // has extended the lease, and so decided to go on.
     if (reported && held.told) held.goes_on = true;

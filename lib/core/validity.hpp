@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "core/mutants.hpp"
@@ -15,6 +17,11 @@ inline Duration margin(Duration ttl, double drift_factor) {
   if (planted(Mutant::half_margin)) return ttl / 200 + std::chrono::milliseconds(1);
   const double drift = std::ceil(static_cast<double>(ttl.count()) * drift_factor);
   return Duration(static_cast<Duration::rep>(drift)) + std::chrono::milliseconds(2);
+}
+
+/// How long before its end the holder of a lock of `ttl` is told, unless the user says otherwise.
+inline Duration usual_stop_margin(Duration ttl) {
+  return std::max<Duration>(std::chrono::milliseconds(100), ttl / 10);
 }
 
 /// Until when a lock of `ttl` may be believed in. `start` was read before its first byte was

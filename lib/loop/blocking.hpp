@@ -4,7 +4,7 @@
 #include <semaphore>
 #include <utility>
 
-#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/handler.hpp>
 
 namespace quorumlock::detail {
 

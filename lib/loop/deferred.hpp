@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/handler.hpp>
 
 namespace quorumlock::detail {
 

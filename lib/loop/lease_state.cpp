@@ -9,10 +9,11 @@ namespace quorumlock::detail {
 
 // This, the user's handle, the claim and its timer are the memory of a lease
 // (docs/architecture.md).
-static_assert(sizeof(LeaseState) <= 136);
+static_assert(sizeof(LeaseState) <= 144);
 
 LeaseState::~LeaseState() {
   delete stop_.load();
+  delete token_.load();
   delete rare_.load();
 }
 
@@ -81,6 +82,15 @@ std::stop_token LeaseState::stop_token() {
   return source->get_token();
 }
 
+const OwnerToken& LeaseState::owner_token() {
+  const OwnerToken* token = token_.load();
+  if (token == nullptr) {
+    auto made = std::make_unique<const OwnerToken>(std::string(names.token()));
+    if (token_.compare_exchange_strong(token, made.get())) token = made.release();
+  }
+  return *token;
+}
+
 void LeaseState::warn() {
   if (warned_.load(std::memory_order_relaxed)) return;  // only the loop calls warn()
   warned_.store(true);
@@ -92,6 +102,8 @@ void LeaseState::recycle() {
   names = core::Names();
   delete stop_.load(std::memory_order_relaxed);
   stop_.store(nullptr, std::memory_order_relaxed);
+  delete token_.load(std::memory_order_relaxed);
+  token_.store(nullptr, std::memory_order_relaxed);
   if (release_ != nullptr) release_->handler.reset();
   if (Rare* rare = rare_.load()) {
     rare->others.clear();

@@ -49,6 +49,8 @@ class LeaseState final : public Task {
   [[nodiscard]] bool is_valid();
   [[nodiscard]] core::Time valid_until() const;
   [[nodiscard]] std::stop_token stop_token();
+  /// Made at the first call, as the token of stop_token() is.
+  [[nodiscard]] const OwnerToken& owner_token();
   /// Ends the lease for this reason, unless it has ended before; returns the earlier reason, zero
   /// if there is none.
   Errc end(Errc why);
@@ -130,6 +132,7 @@ class LeaseState final : public Task {
   std::atomic<Clock::rep> deadline_{0};
   std::atomic<Clock::rep> valid_until_{0};
   std::atomic<std::stop_source*> stop_{nullptr};
+  std::atomic<const OwnerToken*> token_{nullptr};
   std::atomic<Rare*> rare_{nullptr};  ///< owned
   std::unique_ptr<Release> release_;
 };

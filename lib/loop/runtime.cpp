@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "loop/blocking.hpp"
+#include "loop/call_later.hpp"
 #include "loop/own_loops.hpp"
 #include "loop/stats.hpp"
 #include "loop/token_call.hpp"
@@ -118,10 +119,11 @@ void Runtime::begin(std::string resource, std::vector<std::string> others, const
 void Runtime::call_by_token(std::string resource, const OwnerToken& token, core::Duration ttl,
                             detail::Handler<Result<Clock::time_point>> handler) {
   if (Result<void> fine = check_resource(cluster_.options, resource); !fine) {
-    return handler(fine.error());
+    return call_later<Result<Clock::time_point>>(*this, std::move(handler), fine.error());
   }
-  if (token.text().empty()) {
-    return handler(
+  if (token.empty()) {
+    return call_later<Result<Clock::time_point>>(
+        *this, std::move(handler),
         Error(Errc::invalid_argument, "the owner token is empty: give the one that acquire gave"));
   }
   auto call = std::make_unique<TokenCall>();

@@ -59,10 +59,10 @@ class Bound {
     }
     return has;
   }
-  [[nodiscard]] bool has_of(const Coordinator& coordinator) const {
+  [[nodiscard]] bool has_of(const Router* router) const {
     return std::any_of(all_.begin(), all_.end(), [&](const One& one) {
       const std::shared_ptr<ThreadBound> holder = one.holder.lock();
-      return holder != nullptr && &holder->coordinator_of() == &coordinator;
+      return holder != nullptr && holder->router_of() == router;
     });
   }
   void remove(const ThreadBound& holder) {
@@ -156,9 +156,9 @@ void unbind_from_this_thread(const ThreadBound& holder) noexcept {
   if (Bound* const mine = bound()) mine->remove(holder);
 }
 
-bool this_thread_holds(const Coordinator& coordinator) noexcept {
+bool this_thread_holds(const Router* of) noexcept {
   const Bound* const mine = bound();
-  return mine != nullptr && mine->has_of(coordinator);
+  return mine != nullptr && mine->has_of(of);
 }
 
 std::chrono::nanoseconds patience_of_this_thread(std::string_view resource) {

@@ -5,11 +5,9 @@
 #include <memory>
 #include <string_view>
 
-namespace quorumlock {
-class Coordinator;
-}  // namespace quorumlock
-
 namespace quorumlock::detail {
+
+class Router;
 
 /// The number of a thread of this process. Unlike a std::thread::id it is never used again.
 using ThreadNumber = std::uint64_t;
@@ -25,8 +23,8 @@ class ThreadBound {
   virtual void thread_ends(ThreadNumber thread) = 0;
   /// The resource of a mutex; empty for a semaphore.
   [[nodiscard]] virtual std::string_view mutex_of() const = 0;
-  /// The coordinator that the leases are of.
-  [[nodiscard]] virtual const Coordinator& coordinator_of() const = 0;
+  /// The router of the coordinator that the leases are of.
+  [[nodiscard]] virtual const Router* router_of() const = 0;
 };
 
 /// The calling thread has a lease of `holder`, whose thread_ends() is called when the thread ends.
@@ -35,8 +33,8 @@ class ThreadBound {
 void bind_to_this_thread(const std::shared_ptr<ThreadBound>& holder);
 /// The calling thread has no lease of `holder` any more.
 void unbind_from_this_thread(const ThreadBound& holder) noexcept;
-/// Whether the calling thread has a lease of this coordinator.
-bool this_thread_holds(const Coordinator& coordinator) noexcept;
+/// Whether the calling thread has a lease of the coordinator with this router.
+bool this_thread_holds(const Router* of) noexcept;
 
 /// Mutexes with the standard library's interface work with std::lock, which locks one and tries the
 /// others. If such a try never waited, it could fail for ever: a contended lock goes straight from

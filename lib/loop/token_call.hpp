@@ -3,7 +3,7 @@
 #include <string>
 
 #include <quorumlock/clock.hpp>
-#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/handler.hpp>
 #include <quorumlock/result.hpp>
 
 #include "core/types.hpp"

@@ -17,8 +17,8 @@ TEST_F(Acquire, PutsOneTokenOnEveryNodeForTheTtl) {
   Result<Lease> lease = coordinator.acquire(key, {.ttl = 10s, .auto_extend = false});
   const Clock::time_point after = Clock::now();
   ASSERT_TRUE(ok(lease));
-  EXPECT_EQ(lease->owner_token().find_first_not_of("0123456789abcdef"), 40U);
-  EXPECT_EQ(lease->owner_token().substr(40), "@" + default_label());
+  EXPECT_EQ(lease->owner_token().text().find_first_not_of("0123456789abcdef"), 40U);
+  EXPECT_EQ(lease->owner_token().text().substr(40), "@" + default_label());
   EXPECT_TRUE(eventually([&] { return cluster().holders(key, lease->owner_token()) == 5; }));
   for (int node = 0; node < 5; ++node) {
     const auto left = cluster().pttl(node, key);

@@ -189,7 +189,7 @@ TEST_F(ByTokenInspect, ReportsTheReaders) {
   Answer<Result<Lease>> writes;
   std::stop_source stop;
   elsewhere.async_acquire(key, {.wait = forever}, stop.get_token(), writes.handler());
-  std::vector<std::string> tokens{first->owner_token(), second->owner_token()};
+  std::vector<OwnerToken> tokens{first->owner_token(), second->owner_token()};
   std::ranges::sort(tokens);
   std::optional<Inspection> seen;
   ASSERT_TRUE(eventually([&] {

@@ -128,7 +128,7 @@ TEST_F(Close, LeasesOutliveTheirCoordinator) {
   }
   EXPECT_FALSE(lease.is_valid());
   EXPECT_EQ(lease.resource(), key);
-  EXPECT_TRUE(lease.owner_token().ends_with("@" + default_label()));
+  EXPECT_TRUE(lease.owner_token().text().ends_with("@" + default_label()));
   EXPECT_EQ(lease.outcome().votes.size(), 5U);
   EXPECT_TRUE(lease.stop_token().stop_requested());
   EXPECT_TRUE(fails_with(lease.extend(10s), Errc::closed));

@@ -25,12 +25,10 @@ class Elections : public FiveNodes {
   class Observer {
    public:
     explicit Observer(Election election) {
-      EXPECT_TRUE(ok(election.observe(
-          [this](Seen leader) {
-            const std::lock_guard<std::mutex> lock(guard_);
-            seen_.push_back(std::move(leader));
-          },
-          stop_.get_token())));
+      EXPECT_TRUE(ok(election.observe(stop_.get_token(), [this](Seen leader) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        seen_.push_back(std::move(leader));
+      })));
     }
     ~Observer() { stop_.request_stop(); }
     std::vector<Seen> seen() {
@@ -165,8 +163,8 @@ TEST_F(Elections, ImpossibleProclamationsAreRefused) {
                          Errc::invalid_argument));
   EXPECT_TRUE(fails_with(Election(coordinator, "").campaign("x"), Errc::invalid_argument));
   EXPECT_TRUE(fails_with(Election(coordinator, "").leader(), Errc::invalid_argument));
-  EXPECT_TRUE(fails_with(Election(coordinator, "").observe([](const Seen&) {}, {}),
-                         Errc::invalid_argument));
+  EXPECT_TRUE(
+      fails_with(Election(coordinator, "").observe([](const Seen&) {}), Errc::invalid_argument));
   Result<Leadership> leads = election_of(coordinator).campaign(long_value.substr(1));
   ASSERT_TRUE(ok(leads));
   EXPECT_EQ(election_of(coordinator).leader().value()->value.size(), 65536U);
@@ -281,8 +279,8 @@ TEST_F(Elections, AStoppedObserverIsNotCalled) {
   Answer<Seen> one;
   Answer<Seen> other;
   Election election = election_of(coordinator);
-  ASSERT_TRUE(ok(election.observe(one.handler(), stop.get_token())));
-  ASSERT_TRUE(ok(election.observe(other.handler(), stopped.get_token())));
+  ASSERT_TRUE(ok(election.observe(stop.get_token(), one.handler())));
+  ASSERT_TRUE(ok(election.observe(stopped.get_token(), other.handler())));
   Observer still(election);
   (void)one.get();
   stop.request_stop();
@@ -302,7 +300,7 @@ TEST_F(Elections, CloseEndsThem) {
   Answer<Result<Leadership>> waiting;
   election_of(coordinator).async_campaign("y", {}, waiting.handler());
   Answer<Seen> seen;
-  ASSERT_TRUE(ok(election_of(coordinator).observe(seen.handler(), {})));
+  ASSERT_TRUE(ok(election_of(coordinator).observe(seen.handler())));
   coordinator.close();
   EXPECT_TRUE(fails_with(waiting.get(), Errc::closed));
   EXPECT_FALSE(leads->is_valid());

@@ -1,3 +1,5 @@
+#include <quorumlock/admin.hpp>
+
 #include "integration/forgetful.hpp"
 
 namespace quorumlock::test {

@@ -215,7 +215,7 @@ TEST_F(Foreign, AnAcquireWithoutFencingIsOneSet) {
   ASSERT_TRUE(ok(lease));
   std::string line;
   while (line.find('"' + key + '"') == line.npos) line = monitor.read().text;
-  EXPECT_TRUE(line.ends_with("\"SET\" \"" + key + "\" \"" + lease->owner_token() +
+  EXPECT_TRUE(line.ends_with("\"SET\" \"" + key + "\" \"" + lease->owner_token().text() +
                              "\" \"NX\" \"PX\" \"7000\""))
       << line;
 }

@@ -126,9 +126,9 @@ TEST_F(Handlers, WithoutALoopAreNeverRun) {
   // A moved-from object has no loop that could run a handler: the call throws the error that the
   // blocking call returns.
   Coordinator first = connect();
+  const Coordinator second = std::move(first);
   RecursiveMutex recursive(first, key + "/recursive");
   Semaphore semaphore(first, key + "/semaphore", 2);
-  const Coordinator second = std::move(first);
   Election election(first, key + "/election");
   Lease lease;
   Leadership leadership;

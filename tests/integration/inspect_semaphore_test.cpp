@@ -45,7 +45,7 @@ TEST_F(InspectSemaphore, ReportsHoldersAndWaiters) {
   Inspection seen = coordinator.inspect(key).value();
   EXPECT_EQ(seen.semaphore.capacity, 3);
   EXPECT_EQ(tokens_in(seen.semaphore),
-            (std::set{permits[0].owner_token(), permits[1].owner_token()}));
+            (std::set<std::string>{permits[0].owner_token(), permits[1].owner_token()}));
   EXPECT_EQ(seen.count(Vote::absent), 5);  // the lock of the same name
   EXPECT_FALSE(seen.mode().has_value());
 

@@ -66,10 +66,11 @@ TEST_F(Label, IsNotRequired) {
   // A holder without a label is named by its first digits, which release nothing.
   Coordinator unnamed = labelled("");
   const Lease lease = unnamed.acquire(key).value();
-  EXPECT_EQ(lease.owner_token().size(), 40U);
+  EXPECT_EQ(lease.owner_token().text().size(), 40U);
   ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 5; }));
   const std::string refused = other.acquire(key).error().what();
-  EXPECT_THAT(refused, HasSubstr("held by the token " + lease.owner_token().substr(0, 8) + "..."));
+  EXPECT_THAT(refused,
+              HasSubstr("held by the token " + lease.owner_token().text().substr(0, 8) + "..."));
   EXPECT_THAT(refused, Not(HasSubstr(lease.owner_token())));
 }
 

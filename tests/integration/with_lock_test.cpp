@@ -56,7 +56,7 @@ TEST_F(WithLock, DoesNotRunTheBodyWhenRefused) {
   EXPECT_TRUE(fails_with(coordinator.with_lock(key, {.wait = 1s}, body), Errc::timed_out));
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_TRUE(fails_with(coordinator.with_lock(key, {.wait = forever}, body, stop.get_token()),
+  EXPECT_TRUE(fails_with(coordinator.with_lock(key, {.wait = forever}, stop.get_token(), body),
                          Errc::cancelled));
   EXPECT_TRUE(fails_with(coordinator.with_lock(key, {.ttl = 0s}, body), Errc::invalid_argument));
   EXPECT_EQ(runs, 0);

@@ -47,7 +47,7 @@ int acquire(const Globals& globals, const AcquireArguments& asked) {
   if (globals.json) {
     print(described(lease));
   } else {
-    print(lease.owner_token());
+    print(lease.owner_token().text());
     print_timeline(lease.outcome());
   }
   lease.detach();

@@ -50,7 +50,7 @@ std::string lines_of(const std::vector<std::string>& names) {
 std::vector<std::string> environment_with(const Lease& lease, const Options& options) {
   std::vector<std::string> environment = {
       "QUORUMLOCK_RESOURCE=" + lines_of(lease.resources()),
-      "QUORUMLOCK_TOKEN=" + lease.owner_token(),
+      "QUORUMLOCK_TOKEN=" + lease.owner_token().text(),
       "QUORUMLOCK_FENCING_TOKEN=" + std::to_string(lease.fencing_token())};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view one = *variable;
@@ -113,8 +113,10 @@ void CommandArguments::take_words(const Globals& globals, const std::string& usa
 
 Deadlines deadlines_for(const Options& options, const CommandArguments& asked) {
   const nanoseconds ttl = asked.ttl.value_or(options.ttl);
+  // As in the library: a margin that does not fit into the ttl is not meant for it.
+  const bool fits = options.stop_margin && *options.stop_margin < ttl;
   const nanoseconds margin =
-      options.stop_margin.value_or(std::max<nanoseconds>(milliseconds(100), ttl / 10));
+      fits ? *options.stop_margin : std::max<nanoseconds>(milliseconds(100), ttl / 10);
   const nanoseconds valid_for = options.validity(ttl);
   const bool by_hold = options.max_hold && *options.max_hold < valid_for;
   if ((by_hold ? *options.max_hold : valid_for) <= margin) {

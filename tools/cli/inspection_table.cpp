@@ -34,7 +34,7 @@ std::string held_by(const NodeHolding& node) {
   if (!node.readers.empty()) {
     std::string text = "shared by";
     for (const SharedHolding& one : node.readers) {
-      text += (&one == &node.readers.front() ? " " : ", ") + printable(one.token) + " for " +
+      text += (&one == &node.readers.front() ? " " : ", ") + printable(one.token.text()) + " for " +
               to_text(one.expires_in);
     }
     return text;
@@ -176,7 +176,7 @@ std::string verdict(const Inspection& seen) {
                              std::to_string(seen.nodes.size()) + " nodes";
   const std::string state = state_of(seen);
   if (!seen.holder.empty())
-    return "held by " + printable(seen.holder) + " on " + nodes_holding(seen) +
+    return "held by " + printable(seen.holder.text()) + " on " + nodes_holding(seen) +
            (seen.held_for ? " for " + roughly(*seen.held_for) : "") + "; " + quorum;
   if (!seen.readers.empty())
     return "shared by " + std::to_string(seen.readers.size()) + "; " + quorum;

@@ -43,14 +43,14 @@ class Sightings {
 };
 
 std::string label_of(const Leader& leader) {
-  return std::string(OwnerToken(leader.owner_token).label());
+  return std::string(leader.owner_token.label());
 }
 
 std::string sentence_on(const Seen& leader) {
   if (!leader) return "nobody leads";
   std::string who = leader->value.empty() ? label_of(*leader) : leader->value;
   if (who.empty()) {
-    who = "the holder of token " + leader->owner_token.substr(0, token_digits) + "...";
+    who = "the holder of token " + leader->owner_token.text().substr(0, token_digits) + "...";
   }
   return printable(who) + " leads" +
          (leader->fencing_token == 0 ? ""
@@ -62,7 +62,7 @@ Json document_on(const std::string& resource, const Seen& leader) {
   if (!leader) return document;
   Json one = {{"value", leader->value},
               {"label", label_of(*leader)},
-              {"token_begin", leader->owner_token.substr(0, token_digits)}};
+              {"token_begin", leader->owner_token.text().substr(0, token_digits)}};
   if (leader->fencing_token != 0) one["fencing_token"] = leader->fencing_token;
   document["leader"] = std::move(one);
   return document;
@@ -94,7 +94,7 @@ int observe(const Globals& globals, const std::string& resource, bool is_once) {
   const auto sightings = std::make_shared<Sightings>();
   std::stop_source enough;
   const Result<void> begun = election.observe(
-      [sightings](Seen leader) { sightings->add(std::move(leader)); }, enough.get_token());
+      enough.get_token(), [sightings](Seen leader) { sightings->add(std::move(leader)); });
   if (!begun) throw Failure(begun.error());
   while (asked == 0) {
     pollfd ready[] = {{signals.fd(), POLLIN, 0}, {sightings->fd(), POLLIN, 0}};

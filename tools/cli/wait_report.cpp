@@ -21,12 +21,11 @@ using std::chrono::milliseconds;
 constexpr milliseconds ask_after{1000};
 constexpr std::size_t most_names = 5;
 
-std::string name_of(const std::string& token) {
-  const OwnerToken owner(token);
+std::string name_of(const OwnerToken& owner) {
   return owner.label().empty() ? "a client without a label" : std::string(owner.label());
 }
 
-std::string names_of(const std::vector<std::string>& tokens) {
+std::string names_of(const std::vector<OwnerToken>& tokens) {
   std::string names;
   for (std::size_t i = 0; i < tokens.size() && i < most_names; ++i) {
     names += (i == 0 ? "" : ", ") + name_of(tokens[i]);
@@ -38,7 +37,7 @@ std::string names_of(const std::vector<std::string>& tokens) {
 }
 
 std::string permit_holders(const SemaphoreHolding& semaphore) {
-  std::vector<std::string> tokens;
+  std::vector<OwnerToken> tokens;
   for (const PermitHolding& one : semaphore.permits) tokens.push_back(one.token);
   return tokens.empty() ? "" : "permits are held by " + names_of(tokens);
 }
@@ -57,7 +56,7 @@ struct Forgotten {
 /// The holder, such as "held by web-3:812 for 12 s"; empty if none is known.
 std::string holders_of(const Inspection& seen, bool permits) {
   if (permits) return permit_holders(seen.semaphore);
-  const std::vector<std::string> tokens =
+  const std::vector<OwnerToken> tokens =
       seen.holder.empty() ? seen.readers : std::vector{seen.holder};
   if (tokens.empty()) {
     // The value of another program is not shown, only described.

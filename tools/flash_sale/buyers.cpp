@@ -36,8 +36,7 @@ void buy_under_lock(Visit& visit, Coordinator& coordinator, const BuyersSettings
   const Clock::time_point asked = Clock::now();
 
   const Result<int> phone = coordinator.with_lock(
-      "flash-sale", {.wait = settings.wait},
-      [&](Lease& lease) {
+      "flash-sale", {.wait = settings.wait}, std::move(sale_off), [&](Lease& lease) {
         visit.entered = Clock::now();
         const int bought = stock.sell(visit.buyer, settings.think, lease.stop_token());
         visit.left = Clock::now();
@@ -47,8 +46,7 @@ void buy_under_lock(Visit& visit, Coordinator& coordinator, const BuyersSettings
         visit.note = outcome.to_string();
         for (const quorumlock::NodeVote& node : outcome.votes) visit.votes.push_back(node.vote);
         return bought;
-      },
-      std::move(sale_off));
+      });
 
   if (phone) {
     visit.phone = *phone;

@@ -56,8 +56,8 @@
 #include <utility>
 
 #include <quorumlock/awaitable.hpp>
-#include <quorumlock/detail/handler.hpp>
 #include <quorumlock/error.hpp>
+#include <quorumlock/handler.hpp>
 #include <quorumlock/result.hpp>
 
 // One program may use both kinds of Asio in different sources: each kind has its own names.

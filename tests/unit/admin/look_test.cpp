@@ -157,9 +157,9 @@ TEST(Look, TheLineIsThatOfAQuorum) {
   Inspection all;
   all.quorum = 2;
   all.nodes.resize(3);
-  all.nodes[0].token = "a";
-  all.nodes[1].token = "b";
-  all.nodes[2].token = "b";
+  all.nodes[0].token = OwnerToken("a");
+  all.nodes[1].token = OwnerToken("b");
+  all.nodes[2].token = OwnerToken("b");
   all.nodes[0].waiters = {entry("w2", 4, 9ms, 10ms), entry("w1", 5, 8ms, 10ms)};
   all.nodes[1].waiters = {entry("w1", 5, 7ms, 30ms), entry("w2", 6, 2ms, 20ms)};
   all.nodes[2].waiters = {entry("w3", 1, 1ms, 30ms), entry("w2", 6, 1ms, 30ms)};
@@ -182,9 +182,13 @@ TEST(Look, ThePermitsAreThoseOfAQuorum) {
   Inspection all;
   all.quorum = 2;
   all.nodes.resize(3);
-  all.nodes[0].semaphore = {3, {{1, "a", 10ms}, {2, "b", 10ms}, {3, "c", std::nullopt}}, {}};
-  all.nodes[1].semaphore = {3, {{1, "a", 30ms}, {2, "x", 10ms}, {3, "c", 5ms}}, {}};
-  all.nodes[2].semaphore = {4, {{1, "a", 20ms}, {2, "y", 10ms}}, {}};
+  all.nodes[0].semaphore = {
+      3,
+      {{1, OwnerToken("a"), 10ms}, {2, OwnerToken("b"), 10ms}, {3, OwnerToken("c"), std::nullopt}},
+      {}};
+  all.nodes[1].semaphore = {
+      3, {{1, OwnerToken("a"), 30ms}, {2, OwnerToken("x"), 10ms}, {3, OwnerToken("c"), 5ms}}, {}};
+  all.nodes[2].semaphore = {4, {{1, OwnerToken("a"), 20ms}, {2, OwnerToken("y"), 10ms}}, {}};
   const LineEntry entry{"w1", "p", LockMode::exclusive, 5, 7ms, 30ms};
   all.nodes[1].semaphore.waiters = all.nodes[2].semaphore.waiters = {entry};
   all.nodes[0].semaphore.waiters = {{"w0", "p", LockMode::exclusive, 4, 7ms, 30ms}};
@@ -204,7 +208,7 @@ TEST(Look, ThePermitsAreThoseOfAQuorum) {
 
   all.nodes[0].semaphore.permits.clear();
   all.nodes[1].semaphore.permits[2].expires_in = std::nullopt;
-  all.nodes[2].semaphore.permits.push_back({3, "c", std::nullopt});
+  all.nodes[2].semaphore.permits.push_back({3, OwnerToken("c"), std::nullopt});
   conclude(all);
   EXPECT_EQ(all.semaphore.permits.back().expires_in, std::nullopt);
 }
@@ -214,10 +218,10 @@ TEST(Look, TheReadersAreThoseOfAQuorum) {
   Inspection all;
   all.quorum = 2;
   all.nodes.resize(3);
-  all.nodes[0].readers = {{"one", 1ms}, {"two", 1ms}};
-  all.nodes[2].readers = {{"two", 1ms}};
+  all.nodes[0].readers = {{OwnerToken("one"), 1ms}, {OwnerToken("two"), 1ms}};
+  all.nodes[2].readers = {{OwnerToken("two"), 1ms}};
   conclude(all);
-  EXPECT_EQ(all.readers, std::vector<std::string>{"two"});
+  EXPECT_EQ(all.readers, std::vector{OwnerToken("two")});
   EXPECT_EQ(all.mode(), LockMode::shared);
   EXPECT_EQ(all.holder, "");
 }

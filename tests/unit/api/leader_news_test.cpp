@@ -12,7 +12,7 @@ class LeaderNewsTest : public testing::Test {
  protected:
   static std::optional<Leader> leader(const std::string& token, const std::string& value = "") {
     Leader one;
-    one.owner_token = token;
+    one.owner_token = OwnerToken(token);
     one.value = value;
     return one;
   }

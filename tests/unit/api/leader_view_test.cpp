@@ -38,7 +38,7 @@ TEST_F(LeaderViewTest, ThreeNodesOfFiveDecide) {
   EXPECT_TRUE(view.known());
   EXPECT_FALSE(view.leader().has_value());
   EXPECT_TRUE(note(3, says("a", 1, 7, "here")));
-  EXPECT_EQ(view.leader(), (Leader{"here", 7, "a"}));
+  EXPECT_EQ(view.leader(), (Leader{"here", 7, OwnerToken("a")}));
   EXPECT_EQ(view.version(), 1U);
   EXPECT_EQ(view.first_expiry(), 400ms);
   EXPECT_FALSE(view.complete());
@@ -50,7 +50,7 @@ TEST_F(LeaderViewTest, TheLastProclamationCounts) {
   note(1, says("a", 3, 7, "newer"));
   note(2, says("a", 2, 7, "older"));
   note(3, says("a", 0, 7, ""));
-  EXPECT_EQ(view.leader(), (Leader{"newer", 7, "a"}));
+  EXPECT_EQ(view.leader(), (Leader{"newer", 7, OwnerToken("a")}));
   EXPECT_EQ(view.version(), 3U);
 }
 
@@ -59,9 +59,9 @@ TEST_F(LeaderViewTest, AHolderThatProclaimsNothingLeadsToo) {
   note(0, says("a", 0, 7, ""));
   note(1, says("a", 0, 9, ""));
   note(2, says("a", 0, 7, ""));
-  EXPECT_EQ(view.leader(), (Leader{"", 0, "a"}));
+  EXPECT_EQ(view.leader(), (Leader{"", 0, OwnerToken("a")}));
   note(3, says("a", 0, 7, ""));
-  EXPECT_EQ(view.leader(), (Leader{"", 7, "a"}));
+  EXPECT_EQ(view.leader(), (Leader{"", 7, OwnerToken("a")}));
   EXPECT_EQ(view.version(), 0U);
 }
 

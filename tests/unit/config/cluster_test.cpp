@@ -111,6 +111,7 @@ TEST(ClusterRequest, OverridesTheOptions) {
                                                                .max_renewals = 0,
                                                                .mode = LockMode::shared,
                                                                .order = WaitOrder::unordered,
+                                                               .stop_margin = 3s,
                                                                .trace = true})
                                       .value();
   EXPECT_EQ(request.terms.ttl, 20s);
@@ -120,13 +121,33 @@ TEST(ClusterRequest, OverridesTheOptions) {
   EXPECT_EQ(request.terms.max_renewals, 0);
   EXPECT_EQ(request.terms.mode, LockMode::shared);
   EXPECT_FALSE(request.ordered);
+  EXPECT_EQ(request.terms.stop_margin, 3s);
   EXPECT_TRUE(request.traced);
+}
+
+TEST(ClusterRequest, TakesBackTheLimitsOfTheOptions) {
+  Options options = usual();
+  options.max_hold = 1min;
+  options.max_renewals = 7;
+  options.wait = 5s;
+  const detail::Request request =
+      detail::request_of(options,
+                         {.wait = no_limit, .max_hold = no_limit, .max_renewals = no_limit})
+          .value();
+  EXPECT_EQ(request.wait, forever);
+  EXPECT_EQ(request.terms.max_hold, forever);
+  EXPECT_EQ(request.terms.max_renewals, -1);
 }
 
 TEST(ClusterRequest, HasAStopMarginOfATenthButAtLeast100ms) {
   // The stop margin follows the ttl of the request, not that of the options.
   EXPECT_EQ(detail::request_of(usual(), {.ttl = 20s}).value().terms.stop_margin, 2s);
   EXPECT_EQ(detail::request_of(usual(), {.ttl = 500ms}).value().terms.stop_margin, 100ms);
+  // A margin of the options that a request's ttl is too short for is not meant for it.
+  Options careful = usual();
+  careful.stop_margin = 5s;
+  EXPECT_EQ(detail::request_of(careful, {.ttl = 6s}).value().terms.stop_margin, 5s);
+  EXPECT_EQ(detail::request_of(careful, {.ttl = 4s}).value().terms.stop_margin, 400ms);
 }
 
 TEST(ClusterRequest, RefusesImpossibleValues) {
@@ -140,10 +161,9 @@ TEST(ClusterRequest, RefusesImpossibleValues) {
   EXPECT_TRUE(starts(error({.wait = -1s}), "wait is -1s"));
   EXPECT_TRUE(starts(error({.max_hold = 0s}), "max_hold is 0s"));
   EXPECT_TRUE(starts(error({.max_renewals = -1}), "max_renewals is -1"));
-  Options careful = usual();
-  careful.stop_margin = 5s;
-  EXPECT_EQ(error({.ttl = 4s}, careful),
+  EXPECT_EQ(error({.ttl = 4s, .stop_margin = 5s}),
             "stop_margin is 5s: it must be shorter than the ttl, which is 4s");
+  EXPECT_EQ(error({.stop_margin = -1s}), "stop_margin is -1s: it must be 0s or longer");
   EXPECT_EQ(error({.order = WaitOrder::fifo}), "no error");
 }
 

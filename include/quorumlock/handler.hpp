@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace quorumlock::detail {
+namespace quorumlock {
 
 /// A move-only callable, like std::move_only_function of C++23. It is called once unless the call
 /// that takes it says otherwise.
@@ -16,8 +16,9 @@ namespace quorumlock::detail {
 template <class... Args>
 class Handler {
  public:
+  /// An empty handler.
   Handler() noexcept = default;
-
+  /// Takes a callable.
   template <class F>
   requires(!std::is_same_v<std::decay_t<F>, Handler> &&
            std::is_invocable_v<std::decay_t<F>&, Args...>) Handler(F&& callable) {
@@ -48,9 +49,12 @@ class Handler {
   }
   ~Handler() { reset(); }
 
+  /// Whether there is a callable.
   explicit operator bool() const noexcept { return actions_ != nullptr; }
+  /// Calls the callable; there is one.
   void operator()(Args... args) { actions_->call(place_, std::forward<Args>(args)...); }
 
+  /// Destroys the callable, if there is one.
   void reset() noexcept {
     if (actions_ != nullptr) std::exchange(actions_, nullptr)->destroy(place_);
   }
@@ -93,4 +97,8 @@ class Handler {
   alignas(void*) std::byte place_[4 * sizeof(void*)];
 };
 
-}  // namespace quorumlock::detail
+namespace detail {
+using quorumlock::Handler;
+}  // namespace detail
+
+}  // namespace quorumlock
