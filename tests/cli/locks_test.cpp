@@ -86,6 +86,15 @@ TEST_F(Locks, ShowsTheNextWaiter) {
   EXPECT_THAT(run({"locks"}).out, HasSubstr("1 held, 1 waiting"));
 }
 
+TEST_F(Locks, ColumnsAreAsWideAsTheirCharacters) {
+  const std::string name = "\xd0\xba\xd0\xbb\xd1\x8e\xd1\x87";  // four letters in eight bytes
+  for (const std::string& resource : {name, std::string("sixsix")}) {
+    ASSERT_EQ(run({"acquire", "--ttl", "20s", resource}).code, 0);
+  }
+  EXPECT_THAT(run({"locks"}).out, AllOf(HasSubstr("\nsixsix    exclusive"),
+                                        HasSubstr("\n" + name + "      exclusive")));
+}
+
 TEST_F(Locks, ANameOrATokenCannotSteerTheTerminal) {
   // Another program may write what it likes. The JSON documents have all of it.
   const std::string name = "a\x1b[2J\nb";
