@@ -125,5 +125,19 @@ TEST_F(Locks, AWatchGoesOnWhileThereIsNoQuorum) {
   EXPECT_TRUE(next_is([](const json& seen) { return seen.contains("locks"); }));
 }
 
+TEST_F(Locks, AWatchEndsDuringALook) {
+  const std::string patient = directory.path() / "patient.json";
+  std::ofstream(patient) << json{{"nodes", {"redis://replaced.example"}},
+                                 {"node_timeout", "600s"},
+                                 {"connect_timeout", "600s"}};
+  Program watch = start({"--config", patient, "locks", "--watch"});
+  watch.line();
+  const long long before = cluster.commands(0);
+  for (const int node : {1, 2}) cluster.pause(node);
+  ASSERT_TRUE(eventually([&] { return cluster.commands(0) > before; })) << "it looks again";
+  watch.signal(SIGTERM);
+  EXPECT_EQ(watch.finish().code, 128 + SIGTERM);
+}
+
 }  // namespace
 }  // namespace quorumlock::test
