@@ -56,6 +56,23 @@ const char* remedy_of_refusal(const std::string& words) {
          "server itself instead of a proxy";
 }
 
+/// What to do about a node that is not to be reached: it is down, or turns us away in words.
+const char* remedy_of_unreachable(const std::string& trouble) {
+  if (trouble.find("answered ") == trouble.npos) {
+    return "start it, or mend the way to it: it casts no vote; if it is gone for good, put another "
+           "node in its place and run quorumlock members apply";
+  }
+  if (trouble.find("max number of clients") != trouble.npos) {
+    return "it runs, and has as many connections as its maxclients allows: raise that, or see by "
+           "CLIENT LIST who holds them";
+  }
+  if (trouble.find("DENIED ") != trouble.npos) {
+    return "it runs, and lets in only clients of its own machine until it has users or a password "
+           "(docs/security.md)";
+  }
+  return "it runs, and turns clients away: see to what it says";
+}
+
 /// Whether a node's name is an address that means another server on each machine.
 bool is_local(std::string_view name) {
   return name.starts_with("127.") || name.starts_with("localhost:") || name.starts_with("[::1]") ||
@@ -128,8 +145,7 @@ class Examination {
       error("tls_failed", node_.trouble, "docs/tls.md says what each reason means");
     } else {
       hint("unreachable", "does not answer" + (node_.trouble.empty() ? "" : ": " + node_.trouble),
-           "start it, or mend the way to it: it casts no vote; if it is gone for good, put another "
-           "node in its place and run quorumlock members apply");
+           remedy_of_unreachable(node_.trouble));
     }
     return false;
   }

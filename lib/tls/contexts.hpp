@@ -25,9 +25,9 @@ class Contexts {
   [[nodiscard]] std::shared_ptr<const Files> files(const TlsOptions& options) const;
   /// Takes files that were read for these options. The error names the option and what is wrong.
   Result<void> take(const TlsOptions& options, std::shared_ptr<const Files> files);
-  /// Begins a connection to `host`; reads the files only if none were taken. The certificates must
-  /// be valid at `wall_time`, in seconds since 1970. `last` is of the same node with the same
-  /// options.
+  /// Begins a connection to `host`, which fails if the options name files and these were not taken
+  /// or made room for others. The certificates must be valid at `wall_time`, in seconds since 1970.
+  /// `last` is of the same node with the same options.
   Result<std::unique_ptr<Channel>> connect(const TlsOptions& options, std::string_view host,
                                            std::int64_t wall_time, Resumption& last);
 

@@ -86,6 +86,15 @@ TEST_F(Locks, ShowsTheNextWaiter) {
   EXPECT_THAT(run({"locks"}).out, HasSubstr("1 held, 1 waiting"));
 }
 
+TEST_F(Locks, ColumnsAreAsWideAsTheirCharacters) {
+  const std::string name = "\xd0\xba\xd0\xbb\xd1\x8e\xd1\x87";  // four letters in eight bytes
+  for (const std::string& resource : {name, std::string("sixsix")}) {
+    ASSERT_EQ(run({"acquire", "--ttl", "20s", resource}).code, 0);
+  }
+  EXPECT_THAT(run({"locks"}).out, AllOf(HasSubstr("\nsixsix    exclusive"),
+                                        HasSubstr("\n" + name + "      exclusive")));
+}
+
 TEST_F(Locks, ANameOrATokenCannotSteerTheTerminal) {
   // Another program may write what it likes. The JSON documents have all of it.
   const std::string name = "a\x1b[2J\nb";
@@ -114,6 +123,20 @@ TEST_F(Locks, AWatchGoesOnWhileThereIsNoQuorum) {
   }));
   cluster.restart(1);
   EXPECT_TRUE(next_is([](const json& seen) { return seen.contains("locks"); }));
+}
+
+TEST_F(Locks, AWatchEndsDuringALook) {
+  const std::string patient = directory.path() / "patient.json";
+  std::ofstream(patient) << json{{"nodes", {"redis://replaced.example"}},
+                                 {"node_timeout", "600s"},
+                                 {"connect_timeout", "600s"}};
+  Program watch = start({"--config", patient, "locks", "--watch"});
+  watch.line();
+  const long long before = cluster.commands(0);
+  for (const int node : {1, 2}) cluster.pause(node);
+  ASSERT_TRUE(eventually([&] { return cluster.commands(0) > before; })) << "it looks again";
+  watch.signal(SIGTERM);
+  EXPECT_EQ(watch.finish().code, 128 + SIGTERM);
 }
 
 }  // namespace

@@ -229,6 +229,23 @@ TEST_F(Members, ADeadNodeIsReplacedWithoutWaitingForIt) {
   EXPECT_EQ(run("new", {"acquire", "orders"}).code, 0);
 }
 
+TEST_F(Members, ASignalEndsAChangeInTheMiddleOfAStep) {
+  // The nodes are stopped, so the first look at them would take ten minutes.
+  std::ofstream(file("patient")) << json{{"ttl", "900ms"},
+                                         {"max_ttl", "1s"},
+                                         {"node_timeout", "600s"},
+                                         {"connect_timeout", "600s"},
+                                         {"nodes", cluster.urls()}};
+  const long long before = cluster.commands(5);
+  for (const int node : {0, 1}) cluster.pause(node);
+  Program program = start("patient", {"--json", "members", "apply"});
+  ASSERT_TRUE(eventually([&] { return cluster.commands(5) > before; })) << "it looks";
+  program.signal(SIGTERM);
+  const Ended ended = program.finish();
+  EXPECT_EQ(ended.code, 128 + SIGTERM);
+  EXPECT_THAT(ended.out, HasSubstr("run the same command again"));
+}
+
 TEST_F(Members, NodesThatWereRestartedAreWaitedFor) {
   // The list shrinks from five nodes to four, which takes three of the nodes that stay. Two of
   // these were restarted and have forgotten everything; only a client with the old nodes sees

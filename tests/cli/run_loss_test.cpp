@@ -127,5 +127,23 @@ TEST_F(RunLoss, TheCommandIsKilledIfItsGuardIs) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
+TEST_F(RunLoss, StoppedNodesDelayTheEndByOneTimeoutOnly) {
+  // Neither the release nor the end of the program is answered: both together take what one does.
+  const std::filesystem::path config = directory.path() / "config.json";
+  std::ofstream(config) << R"({"node_timeout": "4s"})";
+  for (const char* verb : {"run", "leader"}) {
+    Program program({QUORUMLOCK_PROGRAM, "--config", config, verb, "orders", "--", "sh", "-c",
+                     "echo ready; exec sleep 600"},
+                    {nodes()});
+    EXPECT_EQ(program.line(), "ready");
+    for (int node = 0; node < cluster.size(); ++node) cluster.pause(node);
+    const auto asked = std::chrono::steady_clock::now();
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.finish().code, 128 + SIGTERM);
+    EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::milliseconds(5500)) << verb;
+    cluster.heal();
+  }
+}
+
 }  // namespace
 }  // namespace quorumlock::test

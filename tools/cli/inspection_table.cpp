@@ -77,10 +77,10 @@ std::string permits_held(const SemaphoreHolding& semaphore) {
 template <class Say>
 std::string by_node(const Inspection& seen, Say say) {
   std::size_t width = 0;
-  for (const NodeHolding& node : seen.nodes) width = std::max(width, node.node.size());
+  for (const NodeHolding& node : seen.nodes) width = std::max(width, width_of(node.node));
   std::string text;
   for (const NodeHolding& node : seen.nodes) {
-    text += "\n  " + node.node + std::string(width - node.node.size(), ' ') + "  " + say(node);
+    text += "\n  " + padded(node.node, width + 2) + say(node);
   }
   return text;
 }

@@ -75,7 +75,7 @@ class Candidate {
         [&] { return sooner(manager_.keep_alive(), globals_.json ? -1 : waits.advance()); },
         &nodes_);
     if (awaited.asked != 0) {
-      if (awaited.result) (void)awaited.result->resign();
+      if (awaited.result) (void)resigned(*awaited.result);
       manager_.stopping("asked to end");
       throw Failure::interrupted(awaited.asked,
                                  "while campaigning for " + resource_ + ": it does not lead");
@@ -98,18 +98,23 @@ class Candidate {
     }
   }
 
+  Result<void> resigned(Leadership& leads) {
+    return give_up_and_close(coordinator_,
+                             [&](auto handler) { leads.async_resign(std::move(handler)); });
+  }
+
   int conclude(Leadership& leads, const CommandEnd& end) {
     manager_.stopping("the command has ended: resigning as the leader of " + resource_);
-    const Result<void> resigned = leads.resign();
-    const std::string trouble = resigned ? "" : std::string("; ") + resigned.error().what();
-    if (end.lost || (!resigned && resigned.error().code() != Errc::no_quorum)) {
+    const Result<void> done = resigned(leads);
+    const std::string trouble = done ? "" : std::string("; ") + done.error().what();
+    if (end.lost || (!done && done.error().code() != Errc::no_quorum)) {
       throw Failure(ExitCode::lease_lost, "lost",
                     "the leadership of " + resource_ + " was lost after " + text_of(end.held) +
                         ", while the command ran" + trouble);
     }
     Json members = {{"led_ms", rounded(end.held).count()}};
     end.add_to(members);
-    if (!resigned) members["warning"] = resigned.error().what();
+    if (!done) members["warning"] = done.error().what();
     report("ended", "the command has ended after " + text_of(end.held) + trouble, members);
     return end.exit_code();
   }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <quorumlock/admin.hpp>
@@ -13,6 +14,7 @@
 #include "ran_out.hpp"
 #include "reports.hpp"
 #include "status_watch.hpp"
+#include "waiting.hpp"
 
 namespace quorumlock::cli {
 namespace {
@@ -31,6 +33,25 @@ std::string text_of(const LockList& list, const LocksQuery& query) {
   return text;
 }
 
+int code_of(int signal) {
+  return signal == 0 || signal == SIGINT ? ExitCode::done : ExitCode::by_signal + signal;
+}
+
+/// Lists the locks on a thread, so that signals are heard meanwhile: a list may take long. After a
+/// signal the coordinator is closed, which ends the list.
+Awaited<LockList> listed(Coordinator& coordinator, const LocksQuery& query, Signals& signals,
+                         NodesWatch& nodes) {
+  std::jthread thread;
+  const auto start = [&](auto handler) {
+    thread = std::jthread([&coordinator, &query, handler = std::move(handler)]() mutable {
+      handler(list_locks(coordinator, query));
+    });
+  };
+  Awaited<LockList> list = await<LockList>(signals, start, never_again, &nodes);
+  if (list.asked != 0) coordinator.close();
+  return list;
+}
+
 int locks(const Globals& globals, const LocksArguments& asked) {
   const Options options = globals.options();
   std::optional<Signals> signals;  // a signal may end a single look at any time
@@ -45,7 +66,10 @@ int locks(const Globals& globals, const LocksArguments& asked) {
   RanOut ran_out;
   do {
     const auto began = std::chrono::steady_clock::now();
-    const Result<LockList> list = list_locks(coordinator, asked.query);
+    const auto [list, signal] = asked.is_live
+                                    ? listed(coordinator, asked.query, *signals, *nodes)
+                                    : Awaited<LockList>{list_locks(coordinator, asked.query)};
+    if (signal != 0) return code_of(signal);
     ran_out.note(list, began);
     // A watch goes on: the nodes may come back.
     if (!list && !asked.is_live) throw Failure(list.error());
@@ -59,8 +83,7 @@ int locks(const Globals& globals, const LocksArguments& asked) {
       print(text + (asked.is_live ? "\n" : ""));
     }
   } while (watch && watch->pause(std::chrono::seconds(1)));
-  const int signal = watch ? watch->asked_to_end() : 0;
-  return signal == 0 || signal == SIGINT ? ExitCode::done : ExitCode::by_signal + signal;
+  return code_of(watch ? watch->asked_to_end() : 0);
 }
 
 }  // namespace

@@ -2,17 +2,21 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include <quorumlock/duration.hpp>
 #include <quorumlock/members.hpp>
 #include <quorumlock/settings.hpp>
 #include "commands.hpp"
+#include "event.hpp"
 #include "globals.hpp"
+#include "log.hpp"
 #include "members_report.hpp"
-#include "status_watch.hpp"
+#include "signals.hpp"
 
 // Changes the list of nodes while clients lock.
 namespace quorumlock::cli {
@@ -40,6 +44,47 @@ Nodes nodes_of(const std::string& file) {
   return nodes;
 }
 
+/// Ends the program once a signal asks for that. Steps block, and any of them may be interrupted;
+/// so the signals are heard on a thread, and nothing is waited for.
+class Interrupts {
+ public:
+  explicit Interrupts(bool json) : json_(json), thread_([this] { hear(); }) {}
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  ~Interrupts() {
+    over_.set();
+    thread_.join();
+  }
+
+ private:
+  void hear() {
+    pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {over_.fd(), POLLIN, 0}};
+    for (;;) {
+      ::poll(ready, 2, -1);
+      if ((ready[1].revents & POLLIN) != 0) return;
+      if (const int signal = signals_.asked_to_end(); signal != 0) end(signal);
+    }
+  }
+  void end(int signal) const {
+    const Failure failure =
+        Failure::interrupted(signal,
+                             "during a change of the nodes. What was done stays; run the same "
+                             "command again to go on");
+    try {
+      if (json_) print(error_json(failure));
+      if (!json_) log_sentence(EventLevel::error, failure.code(), failure.what());
+    } catch (const Failure&) {
+      // The output has no reader; the exit code still reports the failure.
+    }
+    std::_Exit(failure.exit_code());
+  }
+
+  const bool json_;
+  Signals signals_;
+  Event over_;
+  std::thread thread_;  ///< the last member: it uses the others
+};
+
 /// One run of a verb: the change, the time that it may take, and what has been said of it.
 class Work {
  public:
@@ -48,7 +93,7 @@ class Work {
         asked_(asked),
         options_(globals.options()),
         leaving_(asked.from ? nodes_of(*asked.from) : Nodes()),
-        signals_(changes() ? std::make_unique<Signals>() : nullptr),
+        interrupts_(changes() ? std::make_unique<Interrupts>(globals.json) : nullptr),
         change_(opened()) {
     if (asked.wait && *asked.wait < forever) ends_ = Clock::now() + *asked.wait;
   }
@@ -114,18 +159,7 @@ class Work {
                     "waited " + to_text(*asked_.wait) + " in vain: " + meanwhile +
                         ". What was done stays; run the same command again to go on");
     }
-    pollfd ready{signals_->fd(), POLLIN, 0};
-    for (;;) {
-      const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
-      if (left <= milliseconds::zero()) return;
-      ::poll(&ready, 1,
-             static_cast<int>(std::min<milliseconds>(left, between_looks_of_members).count()));
-      if (const int signal = signals_->asked_to_end(); signal != 0) {
-        throw Failure::interrupted(signal,
-                                   "during a change of the nodes. What was done stays; run "
-                                   "the same command again to go on");
-      }
-    }
+    std::this_thread::sleep_until(end);
   }
 
   int plan() {
@@ -216,9 +250,8 @@ class Work {
     for (;;) {
       // Some nodes of the list could perhaps not be reached until now.
       const std::string why_not = take_along();
-      StatusWatch watch(coordinator, *signals_);
-      const std::optional<ClusterStatus> status = watch.look();
-      if (!status) throw Failure::interrupted(watch.asked_to_end(), "while new nodes were waiting");
+      const Result<ClusterStatus> status = coordinator.status();
+      if (!status) throw Failure(status.error());
       std::string waiting;
       for (const NodeStatus& node : status->nodes) {
         if (node.votes || !nodes.contains(node.node)) continue;
@@ -254,7 +287,7 @@ class Work {
   const Options options_;
   const Nodes leaving_;
   /// Null for a mere look, which a signal may end at any time. It is made before any thread.
-  const std::unique_ptr<Signals> signals_;
+  const std::unique_ptr<Interrupts> interrupts_;
   MembersChange change_;
   Clock::time_point ends_ = Clock::time_point::max();
   std::string told_;

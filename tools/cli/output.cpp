@@ -55,19 +55,30 @@ void print_over_the_last(const std::string& text) {
   write(drawn + clear_line + clear_below + "\n", stdout);
 }
 
+std::size_t width_of(std::string_view text) {
+  const auto begins_character = [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;  // the others go on with one
+  };
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
+
+std::string padded(std::string text, std::size_t width) {
+  text.append(width - std::min(width, width_of(text)), ' ');
+  return text;
+}
+
 std::string in_columns(std::vector<Row> rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (Row& row : rows) {
     for (std::string& word : row) word = printable(word);
   }
   for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
   std::string text;
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      text += row[i];
-      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
+      text += i + 1 < row.size() ? padded(row[i], widths[i] + 2) : row[i];
     }
     text += '\n';
   }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "failure.hpp"
@@ -26,6 +27,10 @@ std::string text_of(const Json& document);
 void print(const Json& document, std::FILE* to = stdout);
 
 using Row = std::vector<std::string>;
+/// Returns a printable text with spaces after it, so that it has at least this many characters.
+std::string padded(std::string text, std::size_t width);
+/// How many characters a printable text has.
+std::size_t width_of(std::string_view text);
 /// Returns a line for each row, with columns as wide as their widest word. Words are made
 /// printable().
 std::string in_columns(std::vector<Row> rows);

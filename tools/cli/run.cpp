@@ -12,6 +12,7 @@
 #include "notifier.hpp"
 #include "output.hpp"
 #include "wait_report.hpp"
+#include "waiting.hpp"
 
 namespace quorumlock::cli {
 namespace {
@@ -112,7 +113,8 @@ int run(const Globals& globals, const RunArguments& asked) {
     manager.stopping("losing " + what + ": the command has been asked to end");
   });
   manager.stopping("the command has ended: releasing " + what);
-  const Result<void> released = lease.release();
+  const Result<void> released = give_up_and_close(
+      coordinator, [&](auto handler) { lease.async_release(std::move(handler)); });
   globals.note(summary_of(coordinator.stats()));
   std::optional<Error> trouble;
   if (!released) {

@@ -167,14 +167,12 @@ std::string aligned(std::vector<Row> rows, const std::vector<std::string>& remar
   std::vector<std::size_t> widths(columns);
   for (Row& row : rows) {
     for (std::string& word : row) word = printable(word);
-    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     std::string line;
-    for (std::size_t i = 0; i < columns; ++i) {
-      line += rows[r][i] + std::string(widths[i] - rows[r][i].size() + 2, ' ');
-    }
+    for (std::size_t i = 0; i < columns; ++i) line += padded(rows[r][i], widths[i] + 2);
     line.erase(line.find_last_not_of(' ') + 1);
     text += "\n" + line;
     if (!remarks[r].empty()) text += "\n    " + printable(remarks[r]);

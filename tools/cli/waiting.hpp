@@ -2,12 +2,14 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
 
+#include <quorumlock/coordinator.hpp>
 #include <quorumlock/result.hpp>
 
 #include "event.hpp"
@@ -58,6 +60,19 @@ Awaited<T> await(Signals& signals, Start start, const Meanwhile& meanwhile = nev
     if (asked != 0 && !takes_stop) return {Error(Errc::cancelled, "asked to end"), asked};
   } while ((ready[1].revents & POLLIN) == 0);
   return {future.get(), asked};
+}
+
+/// Gives up what is held, `start(handler)`, and closes the coordinator. Nodes that do not answer
+/// cost the time of one of the two only: close() waits for what was sent before.
+template <class Start>
+Result<void> give_up_and_close(Coordinator& coordinator, Start start) {
+  constexpr std::chrono::milliseconds usually_answered_in{250};
+  const auto answer = std::make_shared<std::promise<Result<void>>>();
+  std::future<Result<void>> future = answer->get_future();
+  start([answer](Result<void> result) { answer->set_value(std::move(result)); });
+  future.wait_for(usually_answered_in);
+  coordinator.close();
+  return future.get();
 }
 
 }  // namespace quorumlock::cli

@@ -89,6 +89,26 @@ TEST(Findings, AMissingQuorumIsAnError) {
   EXPECT_EQ(found[3].severity, Severity::hint);
 }
 
+TEST(Findings, AServerThatTurnsUsAwayIsNotToBeStarted) {
+  const auto remedy = [](const std::string& trouble) {
+    ClusterStatus status = cluster_of(3);
+    NodeStatus& node = status.nodes[1];
+    node.votes = false;
+    node.state = NodeState::down;
+    node.reason = Vote::unreachable;
+    node.trouble = trouble;
+    return findings_of(status).back().remedy;
+  };
+  const char* const closed = " (then: the node closed the connection)";
+  EXPECT_THAT(remedy("connection refused"), HasSubstr("start it"));
+  EXPECT_THAT(remedy(std::string("answered ERR max number of clients reached") + closed),
+              HasSubstr("maxclients"));
+  EXPECT_THAT(remedy(std::string("answered DENIED Redis is running in protected mode") + closed),
+              HasSubstr("password"));
+  EXPECT_THAT(remedy(std::string("answered ERR something else") + closed),
+              testing::StartsWith("it runs"));
+}
+
 TEST(Findings, AQuorumWithoutASpareVoteIsAWarning) {
   // If one more node fails, no lock can be had. A list of one or two nodes never has a vote to
   // spare, and says so by another finding.

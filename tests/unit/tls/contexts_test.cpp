@@ -1,5 +1,6 @@
 #include "tls/contexts.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -38,6 +39,7 @@ TEST(Contexts, ReadFilesAgainOnceTheyHaveChanged) {
 
   tls::Contexts contexts;
   const TlsOptions options{.ca_file = certificates.ca()};
+  EXPECT_TRUE(contexts.take(options, tls::Files::read(options)).has_value());
   EXPECT_TRUE(trusts(contexts, options, server));
   EXPECT_FALSE(trusts(contexts, options, others));
   other.write(certificates.ca());
@@ -82,6 +84,23 @@ TEST(Contexts, KeepABoundedNumberOfOptions) {
     const TlsOptions options{.ca_file = std::string(1 + i, '/') + certificates.ca()};
     EXPECT_TRUE(contexts.take(options, tls::Files::read(options)));
   }
+}
+
+TEST(Contexts, FilesThatMadeRoomAreNotReadOnTheLoop) {
+  Certificates certificates;
+  tls::Contexts contexts;
+  tls::Resumption last;
+  const auto take = [&](int slashes) {
+    const TlsOptions options{.ca_file = std::string(slashes, '/') + certificates.ca()};
+    EXPECT_TRUE(contexts.take(options, tls::Files::read(options)));
+    return options;
+  };
+  const TlsOptions first = take(1);
+  EXPECT_TRUE(contexts.connect(first, "localhost", std::time(nullptr), last));
+  for (int i = 0; i < 200; ++i) take(2 + i);
+  const auto refused = contexts.connect(first, "localhost", std::time(nullptr), last);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().what(), testing::HasSubstr("not in memory"));
 }
 
 }  // namespace
