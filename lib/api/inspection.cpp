@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "admin/look.hpp"
+#include "api/look.hpp"
 #include "core/owner_token.hpp"
 
 namespace quorumlock {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "admin/look.hpp"
+#include "api/look.hpp"
 #include "loop/call_later.hpp"
 
 namespace quorumlock::detail {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "admin/enrol_new.hpp"
-#include "admin/status_inquiry.hpp"
+#include "api/status_inquiry.hpp"
 #include "config/quoted.hpp"
 #include "config/refusal.hpp"
 #include "loop/blocking.hpp"

@@ -11,7 +11,7 @@
 #include <quorumlock/event.hpp>
 #include <quorumlock/metrics.hpp>
 #include <quorumlock/options.hpp>
-#include "admin/look.hpp"
+#include "api/look.hpp"
 #include "cli/members_report.hpp"
 #include "cli/ran_out.hpp"
 #include "cli/reports.hpp"

@@ -64,12 +64,10 @@ set(simulated
   redis/greeting
   redis/link
   redis/login
-  redis/members_change
   redis/membership
   redis/orphan
   redis/pipeline
   redis/reply
-  redis/settlement_wait
   redis/subscriber
   redis/verbs/acquire
   redis/verbs/call
@@ -82,6 +80,9 @@ set(simulated
   redis/write_buffer)
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
+foreach(part members_change settlement_wait)
+  list(APPEND simulated ${PROJECT_SOURCE_DIR}/admin/${part}.cpp)
+endforeach()
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)
 add_executable(simulate ${simulated} ${sim_server_sources} ${world_sources} overseer/overseer.cpp)
 target_compile_definitions(simulate PRIVATE QUORUMLOCK_MUTANTS QUORUMLOCK_WITH_TLS=0)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Every source of lib/ has a unit test of its name, or a line in tests/style/covered.txt.
+"""Every source of lib/ and admin/ has a unit test of its name, or a line in tests/style/covered.txt.
 
-The test of lib/FOLDER/NAME.cpp or .hpp is tests/unit/FOLDER/NAME_test.cpp. A line of covered.txt names
+The test of lib/FOLDER/NAME.cpp or .hpp is tests/unit/FOLDER/NAME_test.cpp, and that of admin/NAME.cpp
+tests/unit/admin/NAME_test.cpp. A line of covered.txt names
 a source without such a test, the tests that cover it, and the reason. In the other direction, a unit
 test file is named after a source of its folder (NAME_test.cpp, or NAME_SUBJECT_test.cpp for one subject
 of it) or, in tests/unit/api, after a public header; or a line of covered.txt names it.
@@ -132,6 +133,7 @@ def main():
     if len(sys.argv) == 1:
         root = root.parents[2]
     sources = names_below(root / "lib", (".cpp", ".hpp"))
+    sources |= {f"admin/{name}" for name in names_below(root / "admin", (".cpp", ".hpp"))}
     headers = {name.rpartition("/")[2] for name in names_below(root / "include", (".hpp",))}
     tests = {path.relative_to(root / "tests").as_posix()
              for path in (root / "tests").rglob("*") if path.suffix in (".cpp", ".py", ".sh")}

@@ -16,7 +16,7 @@ NAME = re.compile(r"(?:\w+::)*[A-Za-z_]\w*(?:\(.*\))?")
 def sources(root):
     """The text of every source file, by its path from the root."""
     return {str(path.relative_to(root)): path.read_text()
-            for folder in ("lib", "include", "tools", "tests", "bench")
+            for folder in ("lib", "admin", "include", "tools", "tests", "bench")
             for path in sorted((root / folder).rglob("*"))
             if path.suffix in (".cpp", ".hpp", ".lua", ".py", ".in")}
 

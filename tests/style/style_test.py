@@ -68,7 +68,7 @@ def only_in(folders, header, sentence):
     """A rule: this header is included nowhere but in these folders."""
 
     def check(path, text):
-        if path.startswith(("lib/", "include/")) and not path.startswith(folders):
+        if path.startswith(("lib/", "admin/", "include/")) and not path.startswith(folders):
             for number, name in includes(text):
                 if re.match(header, name):
                     yield number, f"includes {name}: {sentence}"
@@ -91,7 +91,7 @@ def never_says(where, words, sentence, allowed=()):
 
 
 def nothing_left_to_do(path, text):
-    if path.startswith(("lib/", "include/", "tools/", "tests/", "bench/")):
+    if path.startswith(("lib/", "admin/", "include/", "tools/", "tests/", "bench/")):
         for number, line in enumerate(text.splitlines(), 1):
             found = re.search(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b", line)
             if found:
@@ -168,10 +168,6 @@ RULES = [
                  lambda name: not is_ours(name, "admin", "api")),
      ("lib/loop/a.cpp", '#include "api/router.hpp"\n'),
      ("lib/loop/a.cpp", '#include "config/cluster.hpp"\n')),
-    (may_include("lib/admin/", "the operator's questions are asked of the loop alone",
-                 lambda name: not is_ours(name, "api")),
-     ("lib/admin/a.cpp", '#include "api/router.hpp"\n'),
-     ("lib/admin/a.cpp", '#include "loop/inquiry.hpp"\n')),
     (may_include("tools/", "the programs use the public headers only",
                  lambda name: not is_ours(name, "core", "redis", "uv", "tls", "config", "loop",
                                           "admin", "api")),
@@ -192,7 +188,7 @@ RULES = [
     (never_says("lib/core/", CLOCKS, "time is handed to the core"),
      ("lib/core/a.cpp", "auto t = Clock::now();\n"),
      ("lib/core/a.cpp", "// not Clock::now()\nvoid f(Time now) { g(now); }\n")),
-    (never_says(("lib/", "include/"), STOPPED_CLOCKS,
+    (never_says(("lib/", "admin/", "include/"), STOPPED_CLOCKS,
                 "spans are measured on CLOCK_BOOTTIME (Clock, uv/timer), which goes on while the "
                 "machine sleeps"),
      ("lib/uv/a.cpp", "timerfd_create(CLOCK_MONOTONIC, 0);\n"),
@@ -315,7 +311,7 @@ def not_formatted(root):
 
 
 def files(root):
-    for folder in ("include", "lib", "tests", "tools", "bench", "examples", "proof"):
+    for folder in ("include", "lib", "admin", "tests", "tools", "bench", "examples", "proof"):
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and path.suffix in CODE + (".lua", ".py", ".sh", ".txt", ".in"):
                 yield path.relative_to(root).as_posix(), path.read_text(errors="replace")
@@ -328,9 +324,9 @@ def violations(root, compiler):
     code = ""
     sources = []
     for path, text in files(root):
-        if path.startswith("lib/"):
+        if path.startswith(("lib/", "admin/")):
             code += text
-        if path.endswith(".cpp") and path.startswith(("lib/", "tests/")):
+        if path.endswith(".cpp") and path.startswith(("lib/", "admin/", "tests/")):
             sources.append((path, text))
         for rule, _, _ in RULES:
             for number, sentence in rule(path, text):

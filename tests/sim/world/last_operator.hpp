@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "redis/members_change.hpp"
-#include "redis/settlement_wait.hpp"
+#include "admin/members_change.hpp"
+#include "admin/settlement_wait.hpp"
 #include "sim/world/machine.hpp"
 #include "sim/world/operator.hpp"
 

@@ -3,8 +3,8 @@
 #include <map>
 #include <memory>
 
-#include "redis/members_change.hpp"
-#include "redis/settlement_wait.hpp"
+#include "admin/members_change.hpp"
+#include "admin/settlement_wait.hpp"
 #include "sim/wall_clock.hpp"
 
 namespace quorumlock::sim {

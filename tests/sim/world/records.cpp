@@ -1,7 +1,7 @@
 #include "sim/world/records.hpp"
 
+#include "admin/members_change.hpp"
 #include "redis/keys.hpp"
-#include "redis/members_change.hpp"
 
 namespace quorumlock::sim {
 

@@ -1,4 +1,4 @@
-#include "api/members_report.hpp"
+#include "admin/members_report.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "admin/look.hpp"
+#include "api/look.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "api/group_of_nodes.hpp"
+#include "admin/group_of_nodes.hpp"
 
 namespace quorumlock {
 namespace detail {

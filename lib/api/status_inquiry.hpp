@@ -9,7 +9,7 @@
 #include <quorumlock/result.hpp>
 #include <quorumlock/status.hpp>
 
-#include "admin/rights.hpp"
+#include "api/rights.hpp"
 #include "config/node_list.hpp"
 #include "loop/inquiry.hpp"
 

@@ -1,6 +1,6 @@
 #include <quorumlock/semaphore.hpp>
 
-#include "admin/look.hpp"
+#include "api/look.hpp"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 
 #include <quorumlock/members.hpp>
 
-#include "redis/members_change.hpp"
+#include "admin/members_change.hpp"
 
 // The meaning of a look at the nodes, in words for people.
 namespace quorumlock::detail {

@@ -1,4 +1,4 @@
-#include "admin/questions.hpp"
+#include "api/questions.hpp"
 
 #include <utility>
 

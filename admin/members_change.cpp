@@ -1,4 +1,4 @@
-#include "redis/members_change.hpp"
+#include "admin/members_change.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -7,7 +7,7 @@
 #include <quorumlock/duration.hpp>
 #include <quorumlock/printable.hpp>
 
-#include "admin/rights.hpp"
+#include "api/rights.hpp"
 
 namespace quorumlock {
 namespace {

@@ -1,9 +1,9 @@
-#include "api/group_of_nodes.hpp"
+#include "admin/group_of_nodes.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "api/members_report.hpp"
+#include "admin/members_report.hpp"
 #include "loop/blocking.hpp"
 #include "redis/keys.hpp"
 #include "redis/numbers.hpp"

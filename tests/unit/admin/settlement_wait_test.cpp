@@ -1,4 +1,4 @@
-#include "redis/settlement_wait.hpp"
+#include "admin/settlement_wait.hpp"
 
 #include <gtest/gtest.h>
 

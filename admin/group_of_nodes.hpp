@@ -9,10 +9,10 @@
 
 #include <quorumlock/members.hpp>
 
-#include "admin/questions.hpp"
+#include "admin/members_change.hpp"
+#include "admin/settlement_wait.hpp"
+#include "api/questions.hpp"
 #include "api/router.hpp"
-#include "redis/members_change.hpp"
-#include "redis/settlement_wait.hpp"
 
 namespace quorumlock::detail {
 

@@ -1,4 +1,4 @@
-#include "admin/status_inquiry.hpp"
+#include "api/status_inquiry.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 
 #include <quorumlock/printable.hpp>
 
-#include "admin/exposure.hpp"
+#include "api/exposure.hpp"
 #include "core/quorum.hpp"
 #include "loop/driver.hpp"
 #include "redis/info.hpp"

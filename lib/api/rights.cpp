@@ -1,4 +1,4 @@
-#include "admin/rights.hpp"
+#include "api/rights.hpp"
 
 #include <algorithm>
 
