@@ -1,128 +1,59 @@
 #include <quorumlock/admin.hpp>
 
 #include <algorithm>
-#include <iterator>
-#include <map>
-#include <memory>
-#include <tuple>
 #include <utility>
 
-#include "admin/lock_list.hpp"
-#include "api/operations.hpp"
-#include "loop/driver.hpp"
-#include "loop/inquiry.hpp"
+#include <quorumlock/detail/node_questions.hpp>
+
 #include "redis/keys.hpp"
 
 namespace quorumlock {
-namespace {
-
-using detail::Driver;
-using detail::Inquiry;
-using detail::Router;
-using detail::Runtime;
-using detail::Session;
-using detail::wait_for;
-
-class Forgetting final : public Inquiry {
- public:
-  std::vector<std::string> resources;
-  detail::Handler<Result<void>> handler;
-
-  void start(Driver& driver) override {
-    asked_ = driver.node_set();
-    ask(driver);
-  }
-  void answered(Driver& driver, const Session::Answered& answer) override {
-    pending_.remove(answer.node);
-    if (answer.reply == nullptr) asked_.remove(answer.node);  // ask this node no more
-    if (!pending_.empty()) return;
-    if (next_ < resources.size() && !asked_.empty()) return ask(driver);
-    driver.inquiries().end(*this);
-    dismiss();
-  }
-  void dismiss() override {
-    auto then = std::move(handler);
-    delete this;
-    then({});
-  }
-
- private:
-  void ask(Driver& driver) {
-    constexpr std::size_t at_once = 8;
-    std::vector<std::string> keys;
-    while (next_ < resources.size() && keys.size() < at_once) {
-      keys.push_back(std::string(redis::counter_prefix) + driver.cluster().options.key_prefix +
-                     resources[next_++]);
-    }
-    keys.resize(at_once, keys.back());
-    pending_ = asked_;
-    for (const int node : asked_) {
-      driver.inquiries().ask(
-          *this, node, 0,
-          {"DEL", keys[0], keys[1], keys[2], keys[3], keys[4], keys[5], keys[6], keys[7]});
-    }
-  }
-
-  core::NodeSet asked_, pending_;
-  std::size_t next_ = 0;
-};
-
-}  // namespace
 
 Result<Coordinator> create_enrolling(Options options) {
   options.loops = 1;
-  Result<std::shared_ptr<Router>> router =
-      Router::with_threads(std::move(options), detail::Cluster::Purpose::to_enrol);
-  if (!router) return router.error();
-  return detail::CoordinatorParts::with(std::move(*router));
+  return detail::create_to_enrol(std::move(options));
 }
 
-void vouch_for_nodes(const Coordinator& coordinator) {
-  const detail::SharedRouter& router = detail::CoordinatorParts::router(coordinator);
-  if (router != nullptr) router->vouch();
+Result<void> vouch_for_nodes(const Coordinator& coordinator) {
+  return detail::vouch(coordinator);
 }
 
-void forget_counters(Coordinator& coordinator, std::vector<std::string> resources) {
-  const Router* router = detail::CoordinatorParts::router(coordinator).get();
-  if (router == nullptr || router->cannot_block("clean up")) return;
-  std::map<Runtime*, std::vector<std::string>> each;
-  for (std::string& resource : resources) {
-    each[router->of(resource).get()].push_back(std::move(resource));
+Result<void> forget_counters(const Coordinator& coordinator,
+                             const std::vector<std::string>& resources) {
+  constexpr const char* call = "delete the fencing counters";
+  constexpr std::size_t at_once = 64;
+  const auto groups = detail::listed_groups(coordinator, call, false);
+  if (!groups) return groups.error();
+  std::string why;
+  Errc code = Errc::no_quorum;
+  for (std::size_t group = 0; group < groups->size(); ++group) {
+    std::vector<detail::ListedNode> nodes = (*groups)[group].nodes;
+    for (std::size_t first = 0; first < resources.size() && !nodes.empty(); first += at_once) {
+      std::vector<std::string> words{"DEL"};
+      const std::size_t end = std::min(first + at_once, resources.size());
+      for (std::size_t i = first; i < end; ++i) {
+        words.push_back(std::string(redis::counter_prefix) + (*groups)[group].key_prefix +
+                        resources[i]);
+      }
+      std::vector<detail::NodeQuestion> questions;
+      for (const detail::ListedNode& node : nodes) questions.push_back({node.number, words});
+      const auto answers = detail::ask_nodes(coordinator, call, group, std::move(questions));
+      if (!answers) return answers.error();
+      std::vector<detail::ListedNode> good;  // a node that did not answer is asked no more
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const detail::NodeAnswer& answer = (*answers)[i];
+        if (answer.good()) {
+          good.push_back(std::move(nodes[i]));
+          continue;
+        }
+        why += "; " + nodes[i].node + ": " + answer.trouble;
+        if (answer.reply) code = Errc::misconfigured;
+      }
+      nodes = std::move(good);
+    }
   }
-  for (auto& entry : each) {
-    (void)wait_for<Result<void>>([&](auto handler) {
-      auto forgetting = std::make_unique<Forgetting>();
-      forgetting->resources = std::move(entry.second);
-      forgetting->handler = std::move(handler);
-      entry.first->post(forgetting.release());
-    });
-  }
-}
-
-Result<LockList> list_locks(Coordinator& coordinator, const LocksQuery& query) {
-  const Router* router = detail::CoordinatorParts::router(coordinator).get();
-  if (router == nullptr) {
-    return Error(Errc::closed, "could not list the locks: the coordinator is gone");
-  }
-  if (const auto error = router->cannot_block("list the locks")) return *error;
-  LockList all;
-  for (const std::shared_ptr<Runtime>& group : router->groups()) {
-    Result<LockList> some = wait_for<Result<LockList>>([&](auto handler) {
-      auto inquiry = std::make_unique<detail::LockInquiry>();
-      inquiry->query = query;
-      inquiry->handler = std::move(handler);
-      group->post(inquiry.release());
-    });
-    if (!some) return some;
-    std::ranges::move(some->locks, std::back_inserter(all.locks));
-    std::ranges::move(some->outcome.votes, std::back_inserter(all.outcome.votes));
-    all.outcome.quorum = some->outcome.quorum;
-    all.complete = all.complete && some->complete;
-  }
-  std::ranges::stable_sort(all.locks, [](const HeldLock& one, const HeldLock& other) {
-    return std::tie(one.resource, one.permit) < std::tie(other.resource, other.permit);
-  });
-  return all;
+  if (why.empty()) return {};
+  return Error(code, "the fencing counters were not deleted on every node" + why);
 }
 
 }  // namespace quorumlock

@@ -1,151 +1,239 @@
-#include "admin/enrol_new.hpp"
-
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "loop/driver.hpp"
+#include <quorumlock/admin.hpp>
+#include <quorumlock/detail/node_questions.hpp>
+
+#include "redis/enrolment_record.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
 
-namespace quorumlock::detail {
+namespace quorumlock {
+namespace {
 
-using redis::Reply;
+using detail::ListedGroup;
+using detail::ListedNode;
+using detail::NodeAnswer;
+using detail::NodeQuestion;
+using detail::NodeReply;
 
+constexpr const char* enrolling = "enroll the nodes";
 constexpr int most_looks = 3;  // after an enrolment; the second finds it
 
-void EnrolNew::dismiss() {
-  auto then = std::move(handler);
-  delete this;
-  then(Error(Errc::closed, "could not enroll the nodes: the coordinator is closed"));
+/// Enrols all nodes of a group without a wait, on the operator's word that no client can hold a
+/// lock yet.
+///
+/// First look() asks all nodes: unless forced, each must answer and have neither an enrolment nor
+/// any key of ours. A candidate is allowed, since waiting clients leave one, but not if it says
+/// that a client has seen these nodes enrolled: that client may still hold locks.
+class EnrolNew {
+ public:
+  EnrolNew(const Coordinator& coordinator, std::size_t group, bool force)
+      : coordinator_(coordinator), group_(group), force_(force) {}
+
+  Result<void> look();
+  /// Enrols the nodes that look() has found nothing against.
+  Result<void> enrol();
+  /// What speaks against nodes, as an error.
+  [[nodiscard]] Result<void> verdict() const;
+
+ private:
+  struct Node {
+    ListedNode listed;
+    std::string record{};
+    std::string cursor = "0";
+    std::string objection{};  ///< why the node must not be enrolled, or is not
+    bool may_pass = false;    ///< it has not answered, or refuses writes for now
+    bool done = false;        ///< it is asked no more
+  };
+
+  Result<void> list(bool anew);
+  template <class Words, class Take>
+  Result<void> ask(const Words& words, const Take& take);
+  [[nodiscard]] bool all_done() const { return std::ranges::all_of(nodes_, &Node::done); }
+  static void end(Node& node, std::string objection = {}) {
+    if (!objection.empty()) node.objection = std::move(objection);
+    node.done = true;
+  }
+
+  const Coordinator& coordinator_;
+  const std::size_t group_;
+  const bool force_;
+  std::vector<Node> nodes_;
+};
+
+/// Takes what the coordinator knows of the nodes now. The list stays as it was at first, whatever
+/// becomes of the coordinator's.
+Result<void> EnrolNew::list(bool anew) {
+  const Result<std::vector<ListedGroup>> groups =
+      detail::listed_groups(coordinator_, enrolling, anew);
+  if (!groups) return groups.error();
+  const std::vector<ListedNode>& now = (*groups)[group_].nodes;
+  if (nodes_.empty()) {
+    for (const ListedNode& one : now) nodes_.push_back({one});
+  }
+  for (Node& node : nodes_) {
+    const auto its = std::ranges::find(now, node.listed.number, &ListedNode::number);
+    if (its != now.end()) node.listed = *its;
+  }
+  return {};
 }
 
-void EnrolNew::start(Driver& driver) {
-  list_ = driver.nodes();
-  nodes_.resize(static_cast<std::size_t>(list_.size()));
-  to_come_ = list_.size();
-  driver.ask_facts();
-  for (const NodeList::Node& node : list_) {
-    driver.inquiries().ask(*this, node.number, record, {"GET", redis::enrolment_key});
+/// Asks each node that is not done, and passes its reply to take(node, reply).
+template <class Words, class Take>
+Result<void> EnrolNew::ask(const Words& words, const Take& take) {
+  std::vector<NodeQuestion> questions;
+  std::vector<Node*> asked;
+  for (Node& node : nodes_) {
+    if (node.done) continue;
+    questions.push_back({node.listed.number, words(node)});
+    asked.push_back(&node);
   }
-}
-
-void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
-  Node& node = nodes_[list_.place_of(answer.node)];
-  // An answer that comes after its timeout: the node has been counted already.
-  if (node.done || (enrolling_ && answer.tag.round < enrol)) return;
-  const Reply* reply = answer.reply;
-  if (reply == nullptr || reply->type == Reply::Type::error) {
-    node.may_pass = reply == nullptr;
-    return looked(driver, answer.node,
-                  reply != nullptr ? words_of(*reply) : driver.trouble(answer.node));
-  }
-  if (const auto& refused = driver.link(answer.node).greeting().writes_refused()) {
-    node.may_pass = refused->vote == Vote::refuses_writes;
-    return looked(driver, answer.node, "refuses writes: " + refused->why);
-  }
-  switch (static_cast<Question>(answer.tag.round)) {
-    case record:
-      if (reply->type == Reply::Type::string) {
-        node.record = reply->text;
-        if (!force) {
-          return looked(driver, answer.node, "is enrolled already, as " + node.record);
-        }
-      }
-      return driver.inquiries().ask(*this, answer.node, candidate, {"GET", redis::candidate_key});
-    case candidate:
-      if (!force && reply->type == Reply::Type::string &&
-          reply->text.ends_with(redis::known_mark)) {
-        return looked(driver, answer.node,
-                      "was enrolled before, by the word of a client that works on these nodes and "
-                      "may hold locks");
-      }
-      return driver.inquiries().ask(*this, answer.node, keys,
-                                    {"SCAN", "0", "MATCH", "quorumlock:*", "COUNT", "1000"});
-    case keys: {
-      if (reply->elements.size() != 2) return looked(driver, answer.node, "gives no keys");
-      for (const Reply& key : reply->elements[1].elements) {
-        if (force || key.text == redis::candidate_key || key.text == redis::repairer_key) continue;
-        return looked(driver, answer.node, "has a key of ours already, " + std::string(key.text));
-      }
-      const std::string cursor(reply->elements[0].text);
-      if (cursor == "0") return looked(driver, answer.node, {});
-      return driver.inquiries().ask(*this, answer.node, keys,
-                                    {"SCAN", cursor, "MATCH", "quorumlock:*", "COUNT", "1000"});
+  const Result<std::vector<NodeAnswer>> answers =
+      detail::ask_nodes(coordinator_, enrolling, group_, std::move(questions));
+  if (!answers) return answers.error();
+  if (Result<void> listed = list(false); !listed) return listed;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    Node& node = *asked[i];
+    const NodeAnswer& answer = (*answers)[i];
+    if (!answer.good()) {
+      node.may_pass = !answer.reply;
+      end(node, answer.trouble);
+    } else if (!node.listed.refusal.empty()) {
+      node.may_pass = node.listed.may_relent;
+      end(node, "refuses writes: " + node.listed.refusal);
+    } else {
+      take(node, *answer.reply);
     }
-    case enrol:
-      if (reply->integer != 1) node.objection = "was enrolled by another client meanwhile";
-      // Our link must know of the enrolment before we report it: its look is answered before PING.
-      driver.look_again();
-      return driver.inquiries().ask(*this, answer.node, settled, {"PING"});
-    case settled: {
-      // A look that was under way already may have been answered before the enrolment.
-      const bool is_known =
-          driver.link(answer.node).enrolment().standing() == redis::Enrolment::Standing::enrolled;
-      if (is_known || ++node.looks == most_looks)
-        return looked(driver, answer.node, node.objection);
-      driver.look_again();
-      return driver.inquiries().ask(*this, answer.node, settled, {"PING"});
-    }
   }
+  return {};
 }
 
-void EnrolNew::looked(Driver& driver, int node, const std::string& objection) {
-  Node& of = nodes_[list_.place_of(node)];
-  of.objection = objection;
-  of.done = true;
-  if (--to_come_ > 0) return;
-  if (enrolling_) return finish(driver);
-  for (const Node& one : nodes_) {
-    if (!one.objection.empty() && !force) return finish(driver);
+Result<void> EnrolNew::look() {
+  using Words = std::vector<std::string>;
+  if (Result<void> listed = list(true); !listed) return listed;
+  Result<void> asked = ask(
+      [](const Node&) {
+        return Words{"GET", std::string(redis::enrolment_key)};
+      },
+      [this](Node& node, const NodeReply& reply) {
+        if (reply.type != NodeReply::Type::string) return;
+        node.record = reply.text;
+        if (!force_) end(node, "is enrolled already, as " + node.record);
+      });
+  if (!asked) return asked;
+  asked = ask(
+      [](const Node&) {
+        return Words{"GET", std::string(redis::candidate_key)};
+      },
+      [this](Node& node, const NodeReply& reply) {
+        if (force_ || !reply.text.ends_with(redis::known_mark)) return;
+        end(node,
+            "was enrolled before, by the word of a client that works on these nodes and may hold "
+            "locks");
+      });
+  while (asked && !all_done()) {
+    asked = ask(
+        [](const Node& node) {
+          return Words{"SCAN", node.cursor, "MATCH", "quorumlock:*", "COUNT", "1000"};
+        },
+        [this](Node& node, const NodeReply& reply) {
+          if (reply.elements.size() != 2) return end(node, "gives no keys");
+          for (const NodeReply& key : reply.elements[1].elements) {
+            if (force_ || key.text == redis::candidate_key || key.text == redis::repairer_key) {
+              continue;
+            }
+            return end(node, "has a key of ours already, " + key.text);
+          }
+          node.cursor = reply.elements[0].text;
+          if (node.cursor == "0") end(node);
+        });
   }
-  if (only_look) return finish(driver);
-  enrol_all(driver);
+  return asked;
 }
 
-void EnrolNew::enrol_all(Driver& driver) {
-  enrolling_ = true;
-  redis::NodeNames names;
-  for (const NodeList::Node& node : list_) {
-    names.push_back(driver.link(node.number).enrolment().config().node);
+Result<void> EnrolNew::enrol() {
+  using Words = std::vector<std::string>;
+  redis::Membership founding;
+  founding.founding = nodes_.front().listed.founding;
+  for (Node& node : nodes_) {
+    founding.to.push_back(node.listed.name);
+    node.done = !node.objection.empty();
   }
-  redis::Membership founding = *driver.link(list_.begin()->number).enrolment().others().founded;
-  founding.to = names;
   std::ranges::sort(founding.to);
-  for (const auto& [number, name] : list_) {
-    const std::size_t place = list_.place_of(number);
-    Node& node = nodes_[place];
-    if (!node.objection.empty()) continue;
-    node.done = false;
-    ++to_come_;
-    const redis::Membership as = founding.for_node(names[place]);
-    const std::string text = driver.link(number).enrolment().wanted(as).to_string();
-    driver.inquiries().ask(
-        *this, number, enrol,
-        {"EVAL", redis::adopt_script.source, "3", redis::enrolment_key, redis::candidate_key,
-         redis::members_key, node.record, text, as.text()});
+  Result<void> asked = ask(
+      [&founding](const Node& node) {
+        const redis::Membership as = founding.for_node(node.listed.name);
+        redis::EnrolmentRecord record;
+        record.run_id = node.listed.run;
+        record.terms = redis::EnrolmentTerms::parse(node.listed.terms).value();
+        record.members = as.mark();
+        return Words{"EVAL",
+                     std::string(redis::adopt_script.source),
+                     "3",
+                     std::string(redis::enrolment_key),
+                     std::string(redis::candidate_key),
+                     std::string(redis::members_key),
+                     node.record,
+                     record.to_string(),
+                     as.text()};
+      },
+      [](Node& node, const NodeReply& reply) {
+        if (reply.integer != 1) node.objection = "was enrolled by another client meanwhile";
+      });
+  // The coordinator must know of the enrolment before we report it: its look is answered before
+  // PING. A look that was under way already may have been answered before the enrolment.
+  for (int looks = 0; asked && !all_done() && looks < most_looks; ++looks) {
+    asked = list(true);
+    if (!asked) return asked;
+    asked = ask([](const Node&) { return Words{"PING"}; },
+                [](Node& node, const NodeReply&) {
+                  if (node.listed.is_enrolled) end(node);
+                });
   }
-  if (to_come_ == 0) finish(driver);
+  return asked;
 }
 
-void EnrolNew::finish(Driver& driver) {
+Result<void> EnrolNew::verdict() const {
   std::string objections;
   bool may_pass = true;
-  for (const auto& [number, name] : list_) {
-    const Node& node = nodes_[list_.place_of(number)];
+  for (const Node& node : nodes_) {
     if (node.objection.empty()) continue;
-    objections += "; " + name + " " + node.objection;
+    objections += "; " + node.listed.node + " " + node.objection;
     may_pass = may_pass && node.may_pass;
   }
-  driver.inquiries().end(*this);
-  auto then = std::move(handler);
-  delete this;
-  if (objections.empty()) return then({});
+  if (objections.empty()) return {};
   const std::string why = "not every node was enrolled as new" + objections;
   if (may_pass) {
-    return then(Error(Errc::no_quorum, why + ". quorumlock doctor says what to do first"));
+    return Error(Errc::no_quorum, why + ". quorumlock doctor says what to do first");
   }
-  then(Error(Errc::misconfigured,
-             why + ". Where no client can hold a lock on these nodes, force it; else let the nodes "
-                   "wait until every lock has run out"));
+  return Error(Errc::misconfigured,
+               why +
+                   ". Where no client can hold a lock on these nodes, force it; else let the "
+                   "nodes wait until every lock has run out");
 }
 
-}  // namespace quorumlock::detail
+}  // namespace
+
+Result<void> enroll_new(const Coordinator& coordinator, bool force) {
+  const Result<std::vector<ListedGroup>> groups =
+      detail::listed_groups(coordinator, enrolling, false);
+  if (!groups) return groups.error();
+  std::vector<EnrolNew> all;
+  all.reserve(groups->size());
+  // All groups are looked at before any of them is changed.
+  for (std::size_t group = 0; group < groups->size(); ++group) {
+    EnrolNew& one = all.emplace_back(coordinator, group, force);
+    if (Result<void> looked = one.look(); !looked) return looked;
+    if (Result<void> fine = one.verdict(); !fine && !force) return fine;
+  }
+  for (EnrolNew& one : all) {
+    if (Result<void> enrolled = one.enrol(); !enrolled) return enrolled;
+    if (Result<void> fine = one.verdict(); !fine) return fine;
+  }
+  return {};
+}
+
+}  // namespace quorumlock

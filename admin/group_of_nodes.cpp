@@ -4,11 +4,9 @@
 #include <utility>
 
 #include "admin/members_report.hpp"
-#include "loop/blocking.hpp"
 #include "redis/keys.hpp"
 #include "redis/numbers.hpp"
 #include "redis/scripts.hpp"
-#include "redis/verbs/vote.hpp"
 
 namespace quorumlock::detail {
 namespace {
@@ -16,6 +14,8 @@ namespace {
 using std::chrono::nanoseconds;
 using Change = redis::MembersChange;
 using Stage = Change::Stage;
+
+constexpr const char* looking = "look at the list of nodes";
 
 /// The URL of a node of which only the name is known. If any of the other nodes speaks TLS, this
 /// one is asked by TLS too: a list rarely mixes the two, and a guess must not be the less safe one.
@@ -26,8 +26,8 @@ std::string url_of_name(const std::string& name, const Nodes& others) {
   return (tls ? "rediss://" : "redis://") + name;
 }
 
-std::optional<std::string> text_of(const KeptReply& reply) {
-  if (reply.type != redis::Reply::Type::string) return std::nullopt;
+std::optional<std::string> text_of(const NodeReply& reply) {
+  if (reply.type != NodeReply::Type::string) return std::nullopt;
   return reply.text;
 }
 
@@ -45,27 +45,19 @@ GroupOfNodes::GroupOfNodes(std::string name, Options options, Nodes leaving)
       next_count_(options_.nodes.size()),
       wait_(options_.drift_factor) {}
 
-GroupOfNodes::~GroupOfNodes() {
-  if (router_ != nullptr) router_->abandon();
-}
-
 Result<void> GroupOfNodes::connect() {
-  Result<std::shared_ptr<Router>> router =
-      Router::with_threads(options_, Cluster::Purpose::to_look);
-  if (!router) return router.error();
-  if (router_ != nullptr) router_->abandon();
-  router_ = *std::move(router);
+  if (Result<void> made = look_with(options_); !made) return made;
   Change change = look_once();
   const redis::NodeNames missing = change.not_configured();
   if (missing.empty()) return {};
   for (const std::string& name : missing) {
     std::string url = url_of_name(name, options_.nodes);
     for (const NodeOptions& one : leaving_) {
-      const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(one.url);
-      if (!endpoint) return endpoint.error();
-      if ((one.name.empty() ? endpoint->member_name() : one.name) == name) url = one.url;
+      const Result<std::string> its = listed_name(one);
+      if (!its) return its.error();
+      if (*its == name) url = one.url;
     }
-    if (!redis::Endpoint::parse(url)) {
+    if (!listed_name(url)) {
       // A node that has not said its name may be this one.
       const bool all_named = std::ranges::all_of(
           change.nodes(), [](const Change::Node& node) { return node.membership.has_value(); });
@@ -77,10 +69,17 @@ Result<void> GroupOfNodes::connect() {
     }
     options_.nodes.emplace_back(url, name);
   }
-  router = Router::with_threads(options_, Cluster::Purpose::to_look);
-  if (!router) return router.error();
-  router_->abandon();
-  router_ = *std::move(router);
+  return look_with(options_);
+}
+
+/// Connects to the nodes of these options.
+Result<void> GroupOfNodes::look_with(const Options& options) {
+  Result<Coordinator> coordinator = create_to_look(options);
+  if (!coordinator) return coordinator.error();
+  coordinator_ = *std::move(coordinator);
+  const Result<std::vector<ListedGroup>> groups = listed_groups(*coordinator_, looking, false);
+  if (!groups) return groups.error();
+  nodes_ = groups->front().nodes;
   return {};
 }
 
@@ -88,11 +87,11 @@ Result<void> GroupOfNodes::connect() {
 /// to visit(node, clients), for each node that tells.
 template <class Visit>
 void GroupOfNodes::each_client_list(const Change& change, Visit&& visit) {
-  std::vector<Questions::Question> questions;
+  std::vector<NodeQuestion> questions;
   for (std::size_t i = 0; i < change.nodes().size(); ++i) {
     questions.push_back({static_cast<int>(i), {"CLIENT", "LIST"}});
   }
-  const std::vector<Questions::Answer> answers = ask(std::move(questions));
+  const std::vector<NodeAnswer> answers = ask(std::move(questions));
   const std::string wanted = redis::connection_name(change.next());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
@@ -102,7 +101,7 @@ void GroupOfNodes::each_client_list(const Change& change, Visit&& visit) {
 
 MembersReport GroupOfNodes::report() {
   const Change change = look_once();
-  MembersReport report = report_of(change, cluster().names);
+  MembersReport report = report_of(change, nodes_);
   report.group = name_;
   each_client_list(change, [&](int node, const std::vector<ConnectedClient>& old) {
     auto& addresses = report.members[static_cast<std::size_t>(node)].old_clients.emplace();
@@ -176,7 +175,7 @@ void GroupOfNodes::end_old_connections() {
   const Change change = look_once();
   if (change.stage() != Stage::committed) return;
   each_client_list(change, [this](int node, const std::vector<ConnectedClient>& old) {
-    std::vector<Questions::Question> kills;
+    std::vector<NodeQuestion> kills;
     for (const ConnectedClient& client : old) {
       kills.push_back({node, {"CLIENT", "KILL", "ID", client.id}});
     }
@@ -212,25 +211,25 @@ Result<void> GroupOfNodes::withdraw() {
   return make(change.withdrawing(), change, "withdrawn");
 }
 
-std::vector<Questions::Answer> GroupOfNodes::ask(std::vector<Questions::Question> questions) {
-  return wait_for<std::vector<Questions::Answer>>([&](auto handler) {
-    auto asked = std::make_unique<Questions>();
-    asked->questions = std::move(questions);
-    asked->handler = std::move(handler);
-    router_->groups().front()->post(asked.release());
-  });
+/// Asks nodes by their places in nodes_. There are no answers in a forked child.
+std::vector<NodeAnswer> GroupOfNodes::ask(std::vector<NodeQuestion> questions) {
+  for (NodeQuestion& one : questions) {
+    one.node = nodes_[static_cast<std::size_t>(one.node)].number;
+  }
+  return ask_nodes(*coordinator_, looking, 0, std::move(questions))
+      .value_or(std::vector<NodeAnswer>());
 }
 
 Change GroupOfNodes::look_once() {
-  std::vector<Questions::Question> questions;
+  std::vector<NodeQuestion> questions;
   std::vector<Change::Node> nodes;
-  for (int i = 0; i < cluster().size(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
     questions.push_back(
-        {i, {"MGET", std::string(redis::enrolment_key), std::string(redis::members_key)}});
-    nodes.push_back({cluster().members[at], at < next_count_});
+        {static_cast<int>(i),
+         {"MGET", std::string(redis::enrolment_key), std::string(redis::members_key)}});
+    nodes.push_back({nodes_[i].name, i < next_count_});
   }
-  const std::vector<Questions::Answer> answers = ask(std::move(questions));
+  const std::vector<NodeAnswer> answers = ask(std::move(questions));
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (!answers[i].reply || answers[i].reply->elements.size() != 2) continue;
     nodes[i].carries(answers[i].run, text_of(answers[i].reply->elements[0]),
@@ -244,7 +243,7 @@ Change GroupOfNodes::look_once() {
 Result<void> GroupOfNodes::make(const std::vector<Change::Step>& steps, const Change& change,
                                 const char* what) {
   if (steps.empty()) return {};
-  std::vector<Questions::Question> questions;
+  std::vector<NodeQuestion> questions;
   for (const Change::Step& step : steps) {
     questions.push_back(
         {step.node,
@@ -253,17 +252,16 @@ Result<void> GroupOfNodes::make(const std::vector<Change::Step>& steps, const Ch
           change.nodes()[static_cast<std::size_t>(step.node)].record, step.record.to_string(),
           step.as.text()}});
   }
-  const std::vector<Questions::Answer> answers = ask(std::move(questions));
+  const std::vector<NodeAnswer> answers = ask(std::move(questions));
   std::string refused;
   bool any = false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const Questions::Answer& answer = answers[i];
-    if (answer.reply && !answer.reply->is_error()) {
+    const NodeAnswer& answer = answers[i];
+    if (answer.good()) {
       any = true;
       continue;
     }
-    refused += "; " + cluster().names[static_cast<std::size_t>(steps[i].node)] + ": " +
-               (answer.reply ? answer.reply->text : answer.trouble);
+    refused += "; " + nodes_[static_cast<std::size_t>(steps[i].node)].node + ": " + answer.trouble;
   }
   if (any) return {};
   return Error(Errc::no_quorum, std::string("the change was ") + what + " on no node" + refused);
@@ -280,16 +278,16 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
     floor.since = std::max(floor.since, its.since);
     if (!read_counters(node, floor.number)) by_clock = true;
   }
-  std::vector<Questions::Question> questions;
+  std::vector<NodeQuestion> questions;
   for (const int node : sources) {
     questions.push_back({node, {"TIME"}});
     questions.push_back({node, {"GET", std::string(redis::enrolment_key)}});
   }
-  const std::vector<Questions::Answer> answers = ask(std::move(questions));
+  const std::vector<NodeAnswer> answers = ask(std::move(questions));
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& source = change.nodes()[static_cast<std::size_t>(sources[i / 2])];
-    const Questions::Answer& answer = answers[i];
-    const bool good = answer.reply && !answer.reply->is_error();
+    const NodeAnswer& answer = answers[i];
+    const bool good = answer.good();
     if (!good || (i % 2 == 1 && answer.reply->text != source.record)) {
       wait_.start_again();
       return Error(Errc::no_quorum,
@@ -298,7 +296,7 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
                        "quorumlock members commit again");
     }
     if (i % 2 == 1 || !by_clock) continue;
-    const std::vector<KeptReply>& parts = answer.reply->elements;
+    const std::vector<NodeReply>& parts = answer.reply->elements;
     const auto clock =
         parts.size() == 2 ? redis::time_in(parts[0].text, parts[1].text) : std::nullopt;
     if (!clock) {
@@ -320,7 +318,7 @@ bool GroupOfNodes::read_counters(int node, std::uint64_t& greatest) {
   std::vector<std::string> keys;
   bool more = true, good = true;
   while (more || !keys.empty()) {
-    std::vector<Questions::Question> questions;
+    std::vector<NodeQuestion> questions;
     const bool reads = !keys.empty();
     if (reads) {
       std::vector<std::string> words{"MGET"};
@@ -333,25 +331,25 @@ bool GroupOfNodes::read_counters(int node, std::uint64_t& greatest) {
           {node,
            {"SCAN", cursor, "MATCH", std::string(redis::counter_prefix) + "*", "COUNT", "500"}});
     }
-    const std::vector<Questions::Answer> answers = ask(std::move(questions));
-    for (const Questions::Answer& answer : answers) {
-      if (!answer.reply || answer.reply->is_error()) return false;
+    const std::vector<NodeAnswer> answers = ask(std::move(questions));
+    for (const NodeAnswer& answer : answers) {
+      if (!answer.good()) return false;
     }
     if (answers.empty()) return false;
     if (reads) {
-      for (const KeptReply& value : answers.front().reply->elements) {
-        if (value.type != redis::Reply::Type::string) continue;  // expired meanwhile
+      for (const NodeReply& value : answers.front().reply->elements) {
+        if (value.type != NodeReply::Type::string) continue;  // expired meanwhile
         const std::optional<std::uint64_t> number = redis::counter_in(value.text);
         if (!number) good = false;
         greatest = std::max(greatest, number.value_or(0));
       }
     }
     if (!more) continue;
-    const KeptReply& found = *answers.back().reply;
+    const NodeReply& found = *answers.back().reply;
     if (found.elements.size() != 2) return false;
     cursor = found.elements[0].text;
     more = cursor != "0";
-    for (const KeptReply& key : found.elements[1].elements) keys.push_back(key.text);
+    for (const NodeReply& key : found.elements[1].elements) keys.push_back(key.text);
   }
   return good;
 }

@@ -7,12 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include <quorumlock/detail/node_questions.hpp>
 #include <quorumlock/members.hpp>
 
 #include "admin/members_change.hpp"
 #include "admin/settlement_wait.hpp"
-#include "api/questions.hpp"
-#include "api/router.hpp"
 
 namespace quorumlock::detail {
 
@@ -21,9 +20,6 @@ namespace quorumlock::detail {
 class GroupOfNodes {
  public:
   GroupOfNodes(std::string name, Options options, Nodes leaving);
-  ~GroupOfNodes();
-  GroupOfNodes(const GroupOfNodes&) = delete;
-  GroupOfNodes& operator=(const GroupOfNodes&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Connects to the nodes of the new list, and to those that leave.
@@ -40,8 +36,8 @@ class GroupOfNodes {
     std::uint64_t number = 0;
     std::int64_t since = 0;
   };
-  [[nodiscard]] const Cluster& cluster() const { return router_->groups().front()->cluster(); }
-  std::vector<Questions::Answer> ask(std::vector<Questions::Question> questions);
+  Result<void> look_with(const Options& options);
+  std::vector<NodeAnswer> ask(std::vector<NodeQuestion> questions);
   redis::MembersChange look_once();
   std::optional<Error> refused_by_clients(const redis::MembersChange& change);
   template <class Visit>
@@ -56,7 +52,8 @@ class GroupOfNodes {
   Options options_;  ///< `nodes`: those of the new list, then those that leave
   const Nodes leaving_;
   const std::size_t next_count_;
-  std::shared_ptr<Router> router_;
+  std::optional<Coordinator> coordinator_;
+  std::vector<ListedNode> nodes_;
   redis::SettlementWait wait_;
 };
 

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
 
 #include "core/owner_token.hpp"
 #include "core/rival.hpp"
-#include "loop/driver.hpp"
 #include "redis/keys.hpp"
 #include "redis/numbers.hpp"
 #include "redis/scripts.hpp"
-#include "redis/verbs/vote.hpp"
 
 namespace quorumlock::detail {
 namespace {
@@ -32,9 +35,9 @@ std::string literal(std::string_view text) {
 
 }  // namespace
 
-std::string LockCount::add(int node, const redis::Reply& page) {
-  using Type = redis::Reply::Type;
-  const std::span<const redis::Reply> words = page.elements;
+std::string LockCount::add(int node, const NodeReply& page) {
+  using Type = NodeReply::Type;
+  const std::span<const NodeReply> words = page.elements;
   if (page.type != Type::array || words.size() < 2 || words[0].type != Type::string ||
       words[1].type != Type::integer) {
     return {};
@@ -42,7 +45,7 @@ std::string LockCount::add(int node, const redis::Reply& page) {
   if (words[0].text.size() > longest_cursor) return {};
   ++shares_[node].pages;
   const std::int64_t now_us = words[1].integer;
-  for (const redis::Reply& one : words.subspan(2)) {
+  for (const NodeReply& one : words.subspan(2)) {
     if (one.elements.size() != 8) return {};
     std::string_view key = one.elements[0].text;
     HeldLock lock;
@@ -59,7 +62,7 @@ std::string LockCount::add(int node, const redis::Reply& page) {
     const auto age = core::age_of(static_cast<std::int64_t>(lock.fencing_token), now_us);
     if (age) lock.held_for = std::chrono::floor<milliseconds>(*age);
     lock.waiters = static_cast<int>(std::max<std::int64_t>(one.elements[4].integer, 0));
-    const std::span<const redis::Reply> holders = one.elements[5].elements;
+    const std::span<const NodeReply> holders = one.elements[5].elements;
     lock.leads = one.elements[6].integer == 1;
     lock.next_waiter = core::waiters_label(one.elements[7].text);
     if (one.elements[1].text == "string" && holders.size() == 1) {
@@ -131,89 +134,128 @@ std::vector<HeldLock> LockCount::on(int quorum) const {
   return all;
 }
 
-void LockInquiry::finish(Result<LockList> result) {
-  auto then = std::move(handler);
-  delete this;
-  then(std::move(result));
-}
+namespace {
 
-void LockInquiry::dismiss() {
-  finish(Error(Errc::closed, "could not list the locks: the coordinator is closed"));
-}
+constexpr const char* listing = "list the locks";
 
-void LockInquiry::start(Driver& driver) {
-  list_ = driver.nodes();
-  key_prefix_ = driver.cluster().options.key_prefix;
-  count_.emplace(key_prefix_, driver.cluster().group);
-  outcome_.quorum = list_.quorum();
-  for (const NodeList::Node& node : list_) {
-    outcome_.votes.push_back({node.name, Vote::pending, {}});
-    asked_.try_emplace(node.number);
+/// A look at the locks of one group. All nodes are asked for a page at once, until each has sent
+/// its last one or answers no more.
+class LockLook {
+ public:
+  LockLook(const ListedGroup& group, const LocksQuery& query)
+      : group_(group), query_(query), count_(group.key_prefix, group.name) {
+    outcome_.quorum = group.quorum;
+    for (const ListedNode& node : group.nodes) {
+      outcome_.votes.push_back({node.node, Vote::pending, {}});
+      asked_.emplace_back();
+    }
   }
-  for (const NodeList::Node& node : list_) ask(driver, node.number);
-}
 
-void LockInquiry::ask(Driver& driver, int node) {
-  const Progress& progress = asked_.at(node);
-  std::string pattern = literal(key_prefix_) + query.pattern;
-  if (progress.permits) pattern = std::string(redis::permit_prefix) + pattern + ":[0-9]*";
-  driver.inquiries().ask(
-      *this, node, 0,
-      {"EVAL", redis::locks_script.source, "0", progress.cursor, pattern, keys_of_a_page,
-       progress.permits ? redis::semaphore_prefix : std::string_view()});
-}
+  /// The questions for the next pages; none if no node has more.
+  [[nodiscard]] std::vector<NodeQuestion> next() const {
+    std::vector<NodeQuestion> questions;
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+      const Progress& its = asked_[i];
+      if (its.over) continue;
+      std::string pattern = literal(group_.key_prefix) + query_.pattern;
+      if (its.permits) pattern = std::string(redis::permit_prefix) + pattern + ":[0-9]*";
+      questions.push_back({group_.nodes[i].number,
+                           {"EVAL", std::string(redis::locks_script.source), "0", its.cursor,
+                            std::move(pattern), std::string(keys_of_a_page),
+                            its.permits ? std::string(redis::semaphore_prefix) : std::string()}});
+    }
+    return questions;
+  }
+  /// Takes the answers to these questions, in their order.
+  void take(const std::vector<NodeAnswer>& answers) {
+    auto answer = answers.begin();
+    for (std::size_t i = 0; i < asked_.size() && answer != answers.end(); ++i) {
+      if (!asked_[i].over) asked_[i].over = !goes_on(i, *answer++);
+    }
+  }
+  Result<LockList> result() {
+    const int answered = outcome_.count(Vote::granted);
+    if (answered < outcome_.quorum) {
+      return Error(Errc::no_quorum,
+                   "could not list the locks: " + std::to_string(answered) +
+                       " of the nodes answered to the end",
+                   outcome_);
+    }
+    return LockList{count_.on(outcome_.quorum), complete_, std::move(outcome_)};
+  }
 
-/// Takes a node's page. Returns false if the node has no more pages, or no longer answers.
-bool LockInquiry::goes_on(int node, const Session::Answered& answer) {
-  Progress& progress = asked_.at(node);
-  Vote& vote = outcome_.votes[list_.place_of(node)].vote;
-  const redis::Reply* const reply = answer.reply;
-  if (reply == nullptr || reply->type == redis::Reply::Type::error) {
-    vote = reply != nullptr ? redis::vote_of_error(reply->text) : answer.vote;
-    return false;
-  }
-  progress.cursor = count_->add(node, *reply);
-  if (progress.cursor.empty()) {
-    vote = Vote::failed;
-    return false;
-  }
-  if (count_->is_full(node, query.most)) {
-    result_.complete = false;
-    vote = Vote::granted;
-    return false;
-  }
-  if (count_->is_endless(node, outcome_.quorum)) {
-    vote = Vote::failed;
-    return false;
-  }
-  if (progress.cursor != "0") return true;
-  if (progress.permits) {
-    count_->end(node);
-    vote = Vote::granted;
-    return false;
-  }
-  progress.permits = true;
-  return true;
-}
+ private:
+  /// One node's progress: first its locks, then its permits.
+  struct Progress {
+    bool over = false;
+    bool permits = false;
+    std::string cursor = "0";
+  };
 
-void LockInquiry::answered(Driver& driver, const Session::Answered& answer) {
-  if (!asked_.contains(answer.node)) return;  // a reply after the timeout
-  if (goes_on(answer.node, answer)) return ask(driver, answer.node);
-  NodeVote& its = outcome_.votes[list_.place_of(answer.node)];
-  if (its.vote != Vote::granted) its.detail = driver.trouble(answer.node);
-  asked_.erase(answer.node);
-  if (!asked_.empty()) return;
-  driver.inquiries().end(*this);
-  if (outcome_.count(Vote::granted) < outcome_.quorum) {
-    return finish(
-        Error(Errc::no_quorum,
-              "could not list the locks: " + std::to_string(outcome_.count(Vote::granted)) +
-                  " of the nodes answered to the end",
-              outcome_));
+  /// Takes a node's page. Returns false if the node has no more pages, or no longer answers.
+  bool goes_on(std::size_t place, const NodeAnswer& answer) {
+    Progress& progress = asked_[place];
+    NodeVote& its = outcome_.votes[place];
+    const auto node = static_cast<int>(place);
+    its.vote = answer.vote;
+    its.detail = answer.trouble;
+    if (!answer.good()) return false;
+    its.vote = Vote::failed;
+    progress.cursor = count_.add(node, *answer.reply);
+    if (progress.cursor.empty()) return false;
+    if (count_.is_full(node, query_.most)) {
+      complete_ = false;
+      its.vote = Vote::granted;
+      return false;
+    }
+    if (count_.is_endless(node, outcome_.quorum)) return false;
+    its.vote = Vote::pending;
+    if (progress.cursor != "0") return true;
+    if (progress.permits) {
+      count_.end(node);
+      its.vote = Vote::granted;
+      return false;
+    }
+    progress.permits = true;
+    return true;
   }
-  result_.locks = count_->on(outcome_.quorum);
-  result_.outcome = std::move(outcome_);
-  finish(std::move(result_));
-}
 
+  const ListedGroup& group_;
+  const LocksQuery& query_;
+  LockCount count_;
+  std::vector<Progress> asked_;  ///< in the order of the nodes
+  Outcome outcome_;
+  bool complete_ = true;
+};
+
+}  // namespace
 }  // namespace quorumlock::detail
+
+namespace quorumlock {
+
+Result<LockList> list_locks(const Coordinator& coordinator, const LocksQuery& query) {
+  const auto groups = detail::listed_groups(coordinator, detail::listing, false);
+  if (!groups) return groups.error();
+  LockList all;
+  for (std::size_t group = 0; group < groups->size(); ++group) {
+    detail::LockLook look((*groups)[group], query);
+    for (auto questions = look.next(); !questions.empty(); questions = look.next()) {
+      const auto answers =
+          detail::ask_nodes(coordinator, detail::listing, group, std::move(questions));
+      if (!answers) return answers.error();
+      look.take(*answers);
+    }
+    Result<LockList> some = look.result();
+    if (!some) return some;
+    std::ranges::move(some->locks, std::back_inserter(all.locks));
+    std::ranges::move(some->outcome.votes, std::back_inserter(all.outcome.votes));
+    all.outcome.quorum = some->outcome.quorum;
+    all.complete = all.complete && some->complete;
+  }
+  std::ranges::stable_sort(all.locks, [](const HeldLock& one, const HeldLock& other) {
+    return std::tie(one.resource, one.permit) < std::tie(other.resource, other.permit);
+  });
+  return all;
+}
+
+}  // namespace quorumlock

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <quorumlock/admin.hpp>
-#include <quorumlock/handler.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "config/node_list.hpp"
-#include "loop/inquiry.hpp"
+#include <quorumlock/admin.hpp>
+#include <quorumlock/detail/node_questions.hpp>
 
 namespace quorumlock::detail {
 
@@ -26,7 +23,7 @@ class LockCount {
 
   /// Adds what locks.lua has replied on this node for one page. Returns the next cursor, "0" after
   /// the last page; empty if the reply is malformed.
-  std::string add(int node, const redis::Reply& page);
+  std::string add(int node, const NodeReply& page);
   /// Whether this node has reported more than `most` holdings, or most_bytes of text in them, so
   /// that nothing more of it may be kept. A hostile node can report what it likes.
   [[nodiscard]] bool is_full(int node, std::size_t most) const;
@@ -60,34 +57,6 @@ class LockCount {
   std::map<int, Share> shares_;                                   ///< indexed by node
   int ended_ = 0;
   std::size_t slowest_ = 0;  ///< the most pages of a node that has ended
-};
-
-/// Asks every node for its locks, page by page.
-class LockInquiry final : public Inquiry {
- public:
-  LocksQuery query;
-  detail::Handler<Result<LockList>> handler;
-
-  void start(Driver& driver) override;
-  void answered(Driver& driver, const Session::Answered& answer) override;
-  void dismiss() override;
-
- private:
-  /// One node's progress: first its locks, then its permits.
-  struct Progress {
-    bool permits = false;
-    std::string cursor = "0";
-  };
-  void ask(Driver& driver, int node);
-  bool goes_on(int node, const Session::Answered& answer);
-  void finish(Result<LockList> result);
-
-  NodeList list_;  ///< a copy: the driver's list may change meanwhile
-  std::optional<LockCount> count_;
-  std::map<int, Progress> asked_;
-  std::string key_prefix_;
-  Outcome outcome_;
-  LockList result_;
 };
 
 }  // namespace quorumlock::detail

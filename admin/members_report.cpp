@@ -90,7 +90,7 @@ std::string unless(const Result<void>& may) {
 
 }  // namespace
 
-MembersReport report_of(const Change& change, std::span<const std::string> urls) {
+MembersReport report_of(const Change& change, const std::vector<ListedNode>& nodes) {
   MembersReport report;
   report.stage = public_stage(change.stage());
   if (change.furthest()) report.epoch = change.furthest()->epoch;
@@ -101,7 +101,7 @@ MembersReport report_of(const Change& change, std::span<const std::string> urls)
     const Change::Node& node = change.nodes()[i];
     Member& member = report.members.emplace_back();
     member.name = node.called();
-    member.node = urls[i];
+    member.node = nodes[i].node;
     member.in_new_list = node.in_next;
     member.in_list = std::ranges::binary_search(change.list(), member.name);
     member.state = state_of(change, node);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <quorumlock/detail/node_questions.hpp>
 #include <quorumlock/members.hpp>
 
 #include "admin/members_change.hpp"
@@ -12,8 +12,8 @@
 // The meaning of a look at the nodes, in words for people.
 namespace quorumlock::detail {
 
-/// A report without clients and without the next step; `urls` are those of the nodes.
-MembersReport report_of(const redis::MembersChange& change, std::span<const std::string> urls);
+/// A report without clients and without the next step; `nodes` are those of the change.
+MembersReport report_of(const redis::MembersChange& change, const std::vector<ListedNode>& nodes);
 /// A connection in a reply to CLIENT LIST.
 struct ConnectedClient {
   std::string id;

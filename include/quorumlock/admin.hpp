@@ -52,14 +52,24 @@ QUORUMLOCK_EXPORT Result<Coordinator> create_enrolling(Options options);
 /// another group is held in neither.
 ///
 /// Takes a coordinator that create_enrolling() returned. Call it repeatedly until status() shows
-/// that every node votes. Blocking; not on the loop's thread.
-QUORUMLOCK_EXPORT void vouch_for_nodes(const Coordinator& coordinator);
+/// that every node votes, or why it does not: the word may be given, and a node still refuse it.
+/// Errc::timed_out if it does not take effect yet. Blocking; not on the loop's thread
+/// (Errc::would_deadlock).
+QUORUMLOCK_EXPORT Result<void> vouch_for_nodes(const Coordinator& coordinator);
 
-/// Deletes the fencing counters of resources that nobody will ever lock again, on every node that
-/// answers. A resource that is locked again afterwards gets smaller fencing tokens than before.
-/// Blocking, takes one round trip for every eight resources; not on the loop's thread.
-QUORUMLOCK_EXPORT void forget_counters(Coordinator& coordinator,
-                                       std::vector<std::string> resources);
+/// Enrolls all nodes at once, on your word that no client can hold a lock on them yet. Without
+/// this, a node without an enrolment casts no vote until max_ttl has passed. Changes nothing if a
+/// node has an enrolment or a key of the library (Errc::misconfigured), or if all that is wrong is
+/// that a node does not answer (Errc::no_quorum). With `force` the nodes that answer are enrolled
+/// whatever they have. Blocking; not on the loop's thread.
+QUORUMLOCK_EXPORT Result<void> enroll_new(const Coordinator& coordinator, bool force = false);
+
+/// Deletes the fencing counters of resources that nobody will ever lock again. A resource that is
+/// locked again afterwards gets smaller fencing tokens than before. Blocking, takes one round trip
+/// for every 64 resources; not on the loop's thread. If a node refuses (Errc::misconfigured) or
+/// does not answer (Errc::no_quorum), the counters are deleted on the others.
+QUORUMLOCK_EXPORT Result<void> forget_counters(const Coordinator& coordinator,
+                                               const std::vector<std::string>& resources);
 
 /// A lock, or a permit of a semaphore, that a quorum of nodes holds for one owner token.
 struct HeldLock {
@@ -105,7 +115,7 @@ struct LockList {
 /// Each node is scanned in calls that look at about 100 keys, which keeps it busy for a fraction of
 /// a millisecond at a time; a node with a million keys takes 10,000 round trips. Blocking; not on
 /// the loop's thread. Errc::no_quorum if fewer than a quorum of nodes answer to the end.
-QUORUMLOCK_EXPORT Result<LockList> list_locks(Coordinator& coordinator,
+QUORUMLOCK_EXPORT Result<LockList> list_locks(const Coordinator& coordinator,
                                               const LocksQuery& query = {});
 
 }  // namespace quorumlock

@@ -250,13 +250,6 @@ class QUORUMLOCK_EXPORT Coordinator {
   Result<void> set_nodes(Nodes nodes);
   Result<void> set_nodes(std::string_view group, Nodes nodes);
 
-  /// Enrolls all nodes at once, on your word that no client can hold a lock on them yet. Without
-  /// this, a node without an enrolment casts no vote until max_ttl has passed. Changes nothing if a
-  /// node has an enrolment or a key of the library (Errc::misconfigured), or if all that is wrong
-  /// is that a node does not answer (Errc::no_quorum). With `force` the nodes that answer are
-  /// enrolled whatever they have. Blocking.
-  Result<void> enroll_new(bool force = false);
-
   /// Finishes or cancels everything, then closes: acquisitions under way end with Errc::closed,
   /// leases are released, and answers are awaited for node_timeout at most, whatever nodes, name
   /// servers, file systems and callbacks for credentials do. On the loop's own thread it only

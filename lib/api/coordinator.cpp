@@ -160,12 +160,6 @@ Result<void> Coordinator::set_nodes(std::string_view group, Nodes nodes) {
   return router_->set_nodes(std::string(group), std::move(nodes));
 }
 
-Result<void> Coordinator::enroll_new(bool force) {
-  if (router_ == nullptr) return detail::moved_from("enroll");
-  if (const auto error = router_->cannot_block("enroll")) return *error;
-  return router_->enroll_new(force);
-}
-
 void Coordinator::close() {
   if (router_ != nullptr) router_->close();
 }

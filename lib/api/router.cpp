@@ -10,7 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include "admin/enrol_new.hpp"
 #include "api/status_inquiry.hpp"
 #include "config/quoted.hpp"
 #include "config/refusal.hpp"
@@ -151,20 +150,6 @@ Result<void> check_room(const NodeList& now, const Cluster& next) {
                  " together: a process can have " + std::to_string(core::max_nodes) +
                  " at a time, so replace fewer of them at once");
 }
-
-/// Asks a driver a yes/no question. The answer is no if the driver is gone.
-struct Question final : Task {
-  bool (*ask)(Driver& driver) = nullptr;
-  detail::Handler<bool> handler;
-  void run(Driver& driver) override {
-    const std::unique_ptr<Question> mine(this);
-    handler(ask(driver));
-  }
-  void dismiss() override {
-    const std::unique_ptr<Question> mine(this);
-    handler(false);
-  }
-};
 
 /// Moves a driver to other nodes.
 struct NewNodes final : Task {
@@ -363,45 +348,6 @@ Result<void> Router::set_nodes(const std::optional<std::string>& group, Nodes no
     if (runtime->cluster().group == name) runtime->post(new NewNodes(next));
   }
   return {};
-}
-
-Result<void> Router::enroll_new(bool force) const {
-  for (const bool only_look : {true, false}) {
-    if (only_look && (force || groups_ == 1)) continue;
-    for (const auto& runtime : groups()) {
-      Result<void> done = wait_for<Result<void>>([&](auto handler) {
-        auto enrol = std::make_unique<EnrolNew>();
-        enrol->force = force;
-        enrol->only_look = only_look;
-        enrol->handler = std::move(handler);
-        runtime->post(enrol.release());
-      });
-      if (!done) return done;
-    }
-  }
-  return {};
-}
-
-void Router::vouch() const {
-  if (cannot_block("enroll")) return;
-  // The nodes of other groups may hold locks that this group's nodes do not know of.
-  constexpr auto is_ripe = +[](Driver& driver) { return driver.ripe(); };
-  constexpr auto vouch = +[](Driver& driver) {
-    driver.vouch();
-    return true;
-  };
-  for (const auto ask : {is_ripe, vouch}) {
-    if (groups_ == 1 && ask == is_ripe) continue;
-    for (const auto& runtime : groups()) {
-      const bool yes = wait_for<bool>([&](auto handler) {
-        auto question = std::make_unique<Question>();
-        question->ask = ask;
-        question->handler = std::move(handler);
-        runtime->post(question.release());
-      });
-      if (!yes) return;
-    }
-  }
 }
 
 void Router::async_close(detail::Handler<> handler) const {

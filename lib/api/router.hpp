@@ -53,12 +53,6 @@ class Router final : public std::enable_shared_from_this<Router> {
   [[nodiscard]] Stats stats() const;
   /// Checks the new nodes of this group, or of the only one, and passes them to its runtimes.
   Result<void> set_nodes(const std::optional<std::string>& group, Nodes nodes);
-  /// Blocking. With several groups, all groups are checked before any of them is changed.
-  [[nodiscard]] Result<void> enroll_new(bool force) const;
-
-  /// See vouch_for_nodes().
-  void vouch() const;
-
   void close();
   void async_close(detail::Handler<> handler) const;
   /// The coordinator is destroyed: closes, and joins the threads.

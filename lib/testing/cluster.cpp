@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include <quorumlock/admin.hpp>
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/testing.hpp>
 
@@ -11,7 +12,7 @@
 namespace quorumlock::testing {
 
 Cluster::Cluster(int size) : host_(std::make_unique<detail::Host>(size)) {
-  Coordinator::create(options()).value().enroll_new().value();
+  enroll_new(Coordinator::create(options()).value()).value();
 }
 
 Cluster::~Cluster() = default;

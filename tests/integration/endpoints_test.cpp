@@ -2,6 +2,8 @@
 #include <mutex>
 #include <vector>
 
+#include <quorumlock/admin.hpp>
+
 #include "integration/fixture.hpp"
 
 namespace quorumlock::test {
@@ -76,7 +78,7 @@ TEST_F(EndpointsTcp, LocksOfDifferentDatabasesDoNotMeet) {
   // The number after the slash chooses the database, and locks of different databases do not meet.
   Coordinator in_three = connect(named(
       *cluster_, [](int node) { return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/3"; }));
-  ASSERT_TRUE(ok(in_three.enroll_new()));
+  ASSERT_TRUE(ok(enroll_new(in_three)));
   Coordinator in_zero = connect(cluster_->options());
   Result<Lease> lease = in_three.acquire(thing);
   ASSERT_TRUE(ok(lease));
@@ -104,7 +106,7 @@ TEST(EndpointsUnix, TheUrlChoosesTheDatabase) {
   const Options options =
       named(cluster, [&](int node) { return cluster.server(node).url() + "?db=5"; });
   cluster.raw_everywhere({"SELECT", "5"});
-  ASSERT_TRUE(ok(connect(options).enroll_new()));
+  ASSERT_TRUE(ok(enroll_new(connect(options))));
   expect_full_circle(cluster, options);
 }
 

@@ -5,6 +5,8 @@
 #include <future>
 #include <vector>
 
+#include <quorumlock/admin.hpp>
+
 #include "integration/fixture.hpp"
 #include "support/proxy.hpp"
 
@@ -30,7 +32,7 @@ TEST(EnrolNew, ANodeThatIsEnrolledLateIsCountedOnce) {
   };
   Coordinator coordinator = connect(options);
   const long long pings = cluster.calls(1, "ping");
-  auto enrolled = std::async(std::launch::async, [&] { return coordinator.enroll_new(); });
+  auto enrolled = std::async(std::launch::async, [&] { return enroll_new(coordinator); });
   const auto over = [&] { return enrolled.wait_for(0s) == std::future_status::ready; };
   ASSERT_TRUE(eventually([&] { return over() || cluster.calls(1, "scan") > 0; }));
   cluster.raw(0, {"CLIENT", "PAUSE", "100000", "WRITE"});
@@ -57,7 +59,7 @@ TEST(EnrolNew, ACommandThatIsTakenAwayIsNamedOnce) {
   Coordinator coordinator = connect(options);
   const std::string known =
       "ERR unknown command 'EVAL', which rename-command or a proxy may have taken away";
-  const Result<void> enrolled = coordinator.enroll_new();
+  const Result<void> enrolled = enroll_new(coordinator);
   ASSERT_FALSE(enrolled.has_value());
   EXPECT_THAT(enrolled.error().what(),
               testing::HasSubstr(server.url() + " refuses writes: " + known));

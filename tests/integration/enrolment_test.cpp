@@ -147,7 +147,7 @@ TEST_F(EnrolmentOfNodes, WithTooFewOtherNodesClocksOrderTheTokensAndStatusSaysSo
   nodes.cluster.kill(1);
   nodes.restart(2);
   ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
-  vouch_for_nodes(coordinator);
+  ASSERT_TRUE(ok(vouch_for_nodes(coordinator)));
   ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
   EXPECT_TRUE(nodes.status(coordinator, 2).enrolment.clocks_order_fences_since.has_value());
   EXPECT_GT(coordinator.acquire(key, {.wait = 20s}).value().fencing_token(), last);

@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include <quorumlock/admin.hpp>
+
 #include "integration/nodes_clocks.hpp"
 #include "support/process.hpp"
 
@@ -141,7 +143,7 @@ TEST(FencingMemory, IsTheLifeOfEachCounterAndIsRecorded) {
   Options options = cluster.options();
   options.fencing_memory = 3min;
   Coordinator coordinator = connect(options);
-  ASSERT_TRUE(ok(coordinator.enroll_new()));
+  ASSERT_TRUE(ok(enroll_new(coordinator)));
   // A node that does not vote yet is not asked, and would never get the counters.
   ASSERT_TRUE(eventually([&] {
     const std::vector<NodeStatus> nodes = coordinator.status().value().nodes;

@@ -114,7 +114,9 @@ struct CleanUp {
   CleanUp(const CleanUp&) = delete;
   CleanUp& operator=(const CleanUp&) = delete;
   ~CleanUp() {
-    forget_counters(coordinator, keys);
+    if (const Result<void> forgotten = forget_counters(coordinator, keys); !forgotten) {
+      Globals::warn(forgotten.error().what());
+    }
     coordinator.close();
   }
 };

@@ -59,7 +59,7 @@ int wait_for_all(const Globals& globals) {
 
 int enroll_new(const Globals& globals, const EnrollArguments& asked) {
   Coordinator coordinator = coordinator_with(globals.options());
-  if (const Result<void> done = coordinator.enroll_new(asked.force); !done)
+  if (const Result<void> done = quorumlock::enroll_new(coordinator, asked.force); !done)
     throw Failure(done.error());
   const Result<ClusterStatus> status = coordinator.status();
   if (!status) throw Failure(status.error());
@@ -84,7 +84,11 @@ ClusterStatus wait_for_votes(const Globals& globals, Options options, Signals& s
           ExitCode::usage, "misconfigured",
           "not every node can be enrolled: " + now + ". quorumlock doctor says what to do first");
     }
-    vouch_for_nodes(*coordinator);
+    // Too early is not too late: the next look says what is missing.
+    if (const Result<void> vouched = vouch_for_nodes(*coordinator);
+        !vouched && vouched.error().code() != Errc::timed_out) {
+      throw Failure(vouched.error());
+    }
     // The remaining time changes, and so does the number of repaired counters.
     if (!globals.json && now != told && Clock::now() >= tell_again) {
       Globals::warn(now);

@@ -1,4 +1,4 @@
-#include <quorumlock/coordinator.hpp>
+#include <quorumlock/admin.hpp>
 
 #include "local/enroll.hpp"
 
@@ -11,7 +11,7 @@ void enroll_new(Options options) {
   options.node_timeout = options.connect_timeout = std::chrono::seconds(20);
   Result<Coordinator> coordinator = Coordinator::create(std::move(options));
   if (!coordinator) throw std::runtime_error(coordinator.error().what());
-  if (const Result<void> done = coordinator->enroll_new(); !done) {
+  if (const Result<void> done = quorumlock::enroll_new(*coordinator); !done) {
     throw std::runtime_error(done.error().what());
   }
 }
