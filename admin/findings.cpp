@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include <quorumlock/duration.hpp>
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
+#include <quorumlock/options.hpp>
 
 #include "api/rights.hpp"
 
@@ -385,7 +385,7 @@ void examine_change(std::vector<Finding>& into, const ClusterStatus& status) {
     const NodeMembership& is = node.membership;
     if (is.next.empty() || node.group == last_group) continue;
     last_group = node.group;
-    const bool announced = is.phase == "announced";
+    const bool announced = is.phase == ListPhase::announced;
     std::string next;
     for (const std::string& name : is.next) next += (next.empty() ? "" : ", ") + name;
     into.push_back({Severity::hint, "", "change_unfinished",

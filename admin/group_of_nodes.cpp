@@ -158,7 +158,7 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
                      ", and would be refused: give them the new nodes first, or use --force");
   }
   for (const Member& member : now.members) {
-    if (member.old_clients || member.state == "unreachable") continue;
+    if (member.old_clients || member.state == MemberState::unreachable) continue;
     return Error(Errc::misconfigured,
                  "cannot commit the change: " + member.name +
                      " does not tell which clients are connected (CLIENT LIST): let this user "

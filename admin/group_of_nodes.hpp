@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <quorumlock/admin.hpp>
 #include <quorumlock/detail/node_questions.hpp>
-#include <quorumlock/members.hpp>
 
 #include "admin/members_change.hpp"
 #include "admin/settlement_wait.hpp"

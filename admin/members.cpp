@@ -1,4 +1,4 @@
-#include <quorumlock/members.hpp>
+#include <quorumlock/admin.hpp>
 
 #include <algorithm>
 #include <set>
@@ -41,6 +41,20 @@ std::string_view to_string(MembersStage stage) noexcept {
     case MembersStage::committed: return "committed";
     case MembersStage::other: return "other";
     case MembersStage::unknown: return "unknown";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(MemberState state) noexcept {
+  switch (state) {
+    case MemberState::settled: return "settled";
+    case MemberState::announced: return "announced";
+    case MemberState::unsettled: return "unsettled";
+    case MemberState::removed: return "removed";
+    case MemberState::fresh: return "new";
+    case MemberState::waiting: return "waiting";
+    case MemberState::behind: return "behind";
+    case MemberState::unreachable: return "unreachable";
   }
   return "unknown";
 }

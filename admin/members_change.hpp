@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <quorumlock/error.hpp>
 #include <quorumlock/result.hpp>
 
 #include "core/types.hpp"

@@ -20,25 +20,27 @@ MembersStage public_stage(Stage stage) {
   return MembersStage::unknown;
 }
 
-std::string phase_word(redis::MembersPhase phase) {
+MemberState state_in(redis::MembersPhase phase) {
   switch (phase) {
-    case redis::MembersPhase::settled: return "settled";
-    case redis::MembersPhase::announced: return "announced";
-    case redis::MembersPhase::unsettled: return "unsettled";
+    case redis::MembersPhase::settled: return MemberState::settled;
+    case redis::MembersPhase::announced: return MemberState::announced;
+    case redis::MembersPhase::unsettled: return MemberState::unsettled;
   }
-  return {};
+  return MemberState::unreachable;
 }
 
-std::string state_of(const Change& change, const Change::Node& node) {
-  if (!node.reached) return "unreachable";
+MemberState state_of(const Change& change, const Change::Node& node) {
+  if (!node.reached) return MemberState::unreachable;
   if (!node.membership) {
-    return std::ranges::binary_search(change.list(), node.called()) ? "waiting" : "new";
+    return std::ranges::binary_search(change.list(), node.called()) ? MemberState::waiting
+                                                                    : MemberState::fresh;
   }
   const redis::Membership& its = *node.membership;
   const bool one_list = its.founding == change.furthest()->founding;
-  if (one_list && its.phase == redis::MembersPhase::unsettled && !its.may_vote()) return "removed";
-  if (change.is_behind(node)) return "behind";
-  return phase_word(its.phase);
+  if (one_list && its.phase == redis::MembersPhase::unsettled && !its.may_vote())
+    return MemberState::removed;
+  if (change.is_behind(node)) return MemberState::behind;
+  return state_in(its.phase);
 }
 
 /// Returns the next step if the list governs already and some of its nodes still lack something.
@@ -47,12 +49,12 @@ std::string rest_of(const MembersReport& report, const Change& change) {
   int remember = 0;
   for (const Member& one : report.members) {
     if (!one.in_new_list) continue;
-    if (one.state == "settled") {
+    if (one.state == MemberState::settled) {
       ++remember;
-    } else if (one.state == "behind" || one.state == "unsettled") {
+    } else if (one.state == MemberState::behind || one.state == MemberState::unsettled) {
       behind.push_back(one.name);
     } else {
-      (one.state == "unreachable" ? away : waiting).push_back(one.name);
+      (one.state == MemberState::unreachable ? away : waiting).push_back(one.name);
     }
   }
   if (!behind.empty()) {

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include <quorumlock/admin.hpp>
 #include <quorumlock/detail/node_questions.hpp>
-#include <quorumlock/members.hpp>
 
 #include "admin/members_change.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <quorumlock/members.hpp>
+#include <quorumlock/admin.hpp>
 
 namespace quorumlock::bench {
 namespace {

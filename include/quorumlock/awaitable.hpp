@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <quorumlock/error.hpp>
 #include <quorumlock/handler.hpp>
+#include <quorumlock/result.hpp>
 
 namespace quorumlock {
 

@@ -4,7 +4,7 @@
 #include <concepts>
 #include <limits>
 
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 
 namespace quorumlock {
 

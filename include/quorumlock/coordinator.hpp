@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <quorumlock/awaitable.hpp>
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 #include <quorumlock/handler.hpp>
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/lease.hpp>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 #include <quorumlock/lease.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>

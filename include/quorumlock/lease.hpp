@@ -13,7 +13,7 @@
 
 #include <quorumlock/awaitable.hpp>
 #include <quorumlock/clock.hpp>
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 #include <quorumlock/handler.hpp>
 #include <quorumlock/result.hpp>
 

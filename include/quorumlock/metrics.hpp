@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 #include <quorumlock/result.hpp>
 #include <quorumlock/stats.hpp>
 #include <quorumlock/status.hpp>
@@ -16,7 +16,7 @@
 namespace quorumlock {
 
 /// Names and values, such as {"service", "checkout"}. A value may be any text, and is made
-/// printable() (see printable.hpp) in the metrics.
+/// printable() in the metrics.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
 /// The format of metrics_text().

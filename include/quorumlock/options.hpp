@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -14,13 +15,85 @@
 #include <vector>
 
 #include <quorumlock/clock.hpp>
+#include <quorumlock/detail/export.hpp>
 #include <quorumlock/event.hpp>
-#include <quorumlock/export.hpp>
-#include <quorumlock/node_options.hpp>
 #include <quorumlock/result.hpp>
-#include <quorumlock/tls_options.hpp>
 
 namespace quorumlock {
+
+/// The oldest version of TLS that a node may speak.
+enum class TlsVersion { tls_1_2, tls_1_3 };
+
+/// How connections to `rediss://` nodes are encrypted and whom they trust. A plain value, both of
+/// the whole configuration (Options::tls) and of one node (NodeOptions::tls), whose members have
+/// precedence. An unset member has the default.
+///
+/// The files are read again when a connection is made after they have changed, so certificates can
+/// be replaced while the program runs. A file that cannot be used when a coordinator is made is an
+/// error; later, or if its file system does not answer within node_timeout, it costs the vote of
+/// each node that has to be connected anew.
+struct TlsOptions {
+  /// A file of certificates in PEM form: the authorities (CAs) that may vouch for a node.
+  std::optional<std::string> ca_file = std::nullopt;
+  /// A directory of such certificates as `openssl rehash` prepares it. If neither ca_file nor
+  /// ca_dir is set, the system's authorities are trusted, otherwise only those that are given.
+  std::optional<std::string> ca_dir = std::nullopt;
+  /// The certificate that we present to nodes that ask for one, in PEM form, followed by the
+  /// authorities between it and the CA if there are any. Unset: none.
+  std::optional<std::string> cert_file = std::nullopt;
+  /// The private key of cert_file, not encrypted; both may be in one file.
+  std::optional<std::string> key_file = std::nullopt;
+  /// The host name or IP address that a node's certificate must be for. Unset: that of the URL.
+  std::optional<std::string> server_name = std::nullopt;
+  /// Unset: TLS 1.2.
+  std::optional<TlsVersion> min_version = std::nullopt;
+  /// Accept any certificate. Anybody between this client and the node can then read and change
+  /// everything, passwords included; only for a first try.
+  std::optional<bool> unsafe_skip_verify = std::nullopt;
+  bool operator==(const TlsOptions&) const = default;
+};
+
+/// The options of one node. A URL alone will do, wherever one of these is expected.
+struct NodeOptions {
+  NodeOptions() = default;
+  /// A node by its URL, and its name if it is given.
+  NodeOptions(const char* its_url) : url(its_url) {}             // NOLINT: implicit
+  NodeOptions(std::string its_url) : url(std::move(its_url)) {}  // NOLINT: implicit
+  NodeOptions(std::string its_url, std::string its_name)
+      : url(std::move(its_url)), name(std::move(its_name)) {}
+
+  /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
+  /// `unix:///path[?db=N]`. `redis+sentinel://[user[:password]@]SENTINELS/service[/db]`, with the
+  /// host[:port] of each Sentinel and commas between them, is the server that a majority of these
+  /// Sentinels calls the service's primary: one vote, see docs/servers.md. With
+  /// `rediss+sentinel://` they and the server are reached by TLS.
+  std::string url;
+  /// The node's name among the members of its list (docs/members.md): 1 to 255 visible characters,
+  /// the same in every client and for good. Empty: host:port, the path of its socket, or the
+  /// service's name.
+  std::string name;
+  /// Only for a node with TLS. An unset member is taken from Options::tls.
+  TlsOptions tls = {};
+  /// The user to log in as; empty: the user in the URL, or the default user.
+  std::string user = {};
+  /// The path of a file that has the password and nothing else, in place of a password in the URL.
+  /// It is read again at each connect; if it changes, each connection logs in again within some
+  /// seconds, and no lease is lost by that.
+  std::string password_file = {};
+  /// The environment variable that has the password. It is read once, before the first connection.
+  std::string password_env = {};
+  bool operator==(const NodeOptions&) const = default;
+};
+
+/// A list of nodes: a vector that can also be made from a vector of URLs.
+class Nodes : public std::vector<NodeOptions> {
+ public:
+  using std::vector<NodeOptions>::vector;
+  Nodes() = default;
+  /// One node for each URL.
+  Nodes(const std::vector<std::string>& urls) : vector(urls.begin(), urls.end()) {}  // NOLINT
+  friend bool operator==(const Nodes& a, const Nodes& b) { return std::ranges::equal(a, b); }
+};
 
 namespace detail {
 
@@ -246,5 +319,36 @@ struct LockOptions {
   std::optional<bool> trace = std::nullopt;
   bool operator==(const LockOptions&) const = default;
 };
+
+/// A value that the user has set, and the name of the place as an error shows it
+/// ("QUORUMLOCK_NODES", "--nodes").
+struct Setting {
+  std::string source;  ///< the place
+  std::string value;   ///< its text
+};
+
+/// The value of an environment variable; std::nullopt if it is not set.
+QUORUMLOCK_EXPORT std::optional<Setting> setting_from(const char* variable);
+
+/// Reads the options of a configuration file, replaces its nodes by a comma-separated list of URLs,
+/// and validates the result. Either may be missing; without a file all options but the nodes are as
+/// in Options().
+QUORUMLOCK_EXPORT Result<Options> load_options(const std::optional<Setting>& file,
+                                               const std::optional<Setting>& nodes);
+
+/// Reads a duration as users write it in the JSON options and on the command line: a whole number
+/// and a unit (us, ms, s, m, h, d) with nothing between or around them, such as "10s" or "1500ms".
+/// `name` is the option that an error is about, such as "ttl" or "--ttl".
+QUORUMLOCK_EXPORT Result<std::chrono::nanoseconds> parse_duration(std::string_view name,
+                                                                  std::string_view text);
+
+/// Reads a duration as parse_duration() does, or "forever", which gives quorumlock::forever.
+QUORUMLOCK_EXPORT Result<std::chrono::nanoseconds> parse_wait(std::string_view name,
+                                                              std::string_view text);
+
+/// Writes the exact duration in the largest unit in which it is a whole number. parse_duration()
+/// reads it back, unless it is negative or not a whole number of microseconds ("ns" is for messages
+/// only).
+QUORUMLOCK_EXPORT std::string to_text(std::chrono::nanoseconds duration);
 
 }  // namespace quorumlock

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 
 namespace quorumlock {
 
@@ -37,7 +37,7 @@ enum class Vote : std::uint8_t {
   terms_differ,      ///< the node has been enrolled with another fencing_memory
   nodes_differ,      ///< the node votes for another list of nodes than ours
   tls_failed,        ///< no secure connection can be made; the node's detail says why
-  failed,            ///< any other error reply; the command may have run
+  failed,            ///< any other error reply; the command may have run (new votes come after it)
 };
 
 /// The vote's name in the list above, such as "timed_out": for JSON, metrics and programs.

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <quorumlock/coordinator.hpp>
+#include <quorumlock/detail/export.hpp>
 #include <quorumlock/detail/patience.hpp>
-#include <quorumlock/export.hpp>
 
 namespace quorumlock {
 

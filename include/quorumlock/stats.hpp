@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 #include <quorumlock/outcome.hpp>
 
 namespace quorumlock {
@@ -47,11 +47,37 @@ struct RefusedStats {
   std::uint64_t misconfigured = 0;  ///< the nodes contradict the options
 };
 
-/// How many times nodes gave each vote, by the number of the Vote.
-using VoteCounts = std::array<std::uint64_t, static_cast<std::size_t>(Vote::failed) + 1>;
+/// How many times nodes gave each vote.
+class VoteCounts {
+ public:
+  /// The count of one vote.
+  [[nodiscard]] std::uint64_t operator[](Vote vote) const noexcept {
+    return counts_[static_cast<std::size_t>(vote)];
+  }
+  [[nodiscard]] std::uint64_t& operator[](Vote vote) noexcept {
+    return counts_[static_cast<std::size_t>(vote)];
+  }
+  /// Adds the counts of others.
+  VoteCounts& operator+=(const VoteCounts& more) noexcept {
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += more.counts_[i];
+    return *this;
+  }
+  /// Calls visit(vote, count) for each vote in the order of the enumeration.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(Vote::failed); ++i) {
+      visit(static_cast<Vote>(i), counts_[i]);
+    }
+  }
+  bool operator==(const VoteCounts&) const = default;
+
+ private:
+  /// There is room for votes of later versions, so that a new one moves nothing in Stats.
+  std::array<std::uint64_t, 48> counts_{};
+};
 
 /// One node as this coordinator's own requests have found it.
-struct NodeVotes {
+struct NodeStats {
   std::string node = {};   ///< the same text as NodeStatus::node
   std::string group = {};  ///< the group that it votes in; empty if there are no groups
   bool counts = false;     ///< whether it is connected, and its votes count now
@@ -99,7 +125,7 @@ struct QUORUMLOCK_EXPORT Stats {
   std::uint64_t lost = 0;             ///< leases that could not be renewed
   std::uint64_t held = 0;             ///< leases held now
   std::uint64_t waiting = 0;          ///< acquisitions under way now
-  /// The votes of nodes in rounds that were counted, by the number of the Vote.
+  /// The votes of nodes in rounds that were counted.
   VoteCounts votes{};
   /// How long before the end of their leases the renewals succeeded.
   DurationStats renewal_slack;
@@ -110,12 +136,10 @@ struct QUORUMLOCK_EXPORT Stats {
   /// resources. Empty without classes.
   std::vector<ClassStats> classes = {};
   /// The nodes of the present list, in its order; those of a group are adjacent.
-  std::vector<NodeVotes> nodes = {};
+  std::vector<NodeStats> nodes = {};
 
   /// How many times nodes gave this vote.
-  [[nodiscard]] std::uint64_t count(Vote vote) const noexcept {
-    return votes[static_cast<std::size_t>(vote)];
-  }
+  [[nodiscard]] std::uint64_t count(Vote vote) const noexcept { return votes[vote]; }
   /// Acquisitions that ended without a lease.
   [[nodiscard]] std::uint64_t refusals() const noexcept {
     return refused.contended + refused.no_quorum + refused.timed_out + refused.cancelled +

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
@@ -92,13 +92,22 @@ struct NodeEnrolment {
 /// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(NodeEnrolment::Standing standing) noexcept;
 
+/// How far a change of the list of nodes has come on one node.
+enum class ListPhase {
+  settled,    ///< it has one list
+  announced,  ///< it serves clients with the old list, and those with the new one
+  unsettled,  ///< the new list is decided; leases of the old one may last
+};
+/// The name in the list above.
+QUORUMLOCK_EXPORT std::string_view to_string(ListPhase phase) noexcept;
+
 /// A node's record of the list of nodes that it votes for (docs/members.md).
 struct NodeMembership {
   std::string configured_name;  ///< the name that this client would give it
   // The node's record; empty if there is none or it cannot be read.
   std::string name;                ///< the name in its record
   std::uint32_t epoch = 0;         ///< grows with each change of the list
-  std::string phase;               ///< settled, announced or unsettled
+  std::optional<ListPhase> phase;  ///< unset if there is no record
   std::vector<std::string> nodes;  ///< the list, in order
   std::vector<std::string> next;   ///< the list that is announced or committed; empty if settled
 };

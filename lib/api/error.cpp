@@ -1,9 +1,9 @@
-#include <quorumlock/error.hpp>
+#include <quorumlock/result.hpp>
 
 #include <string>
 #include <utility>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 namespace quorumlock {
 namespace {

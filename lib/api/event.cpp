@@ -1,7 +1,5 @@
 #include <quorumlock/event.hpp>
 
-#include <quorumlock/printable.hpp>
-
 namespace quorumlock {
 namespace {
 

@@ -1,11 +1,11 @@
-#include <quorumlock/leader_elector.hpp>
+#include <quorumlock/election.hpp>
 
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <utility>
 
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 #include "api/campaign_pause.hpp"
 #include "config/refusal.hpp"
 #include "loop/kernel_random.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include "config/metric_labels.hpp"
 
@@ -180,8 +180,8 @@ void put_classes(Families& all, const std::vector<ClassStats>& classes) {
   for (const ClassStats& one : classes) all.sample(one.waits, labels(one));
 }
 
-std::pair<std::string, std::string> vote_label(std::size_t number) {
-  return {"vote", std::string(to_string(static_cast<Vote>(number)))};
+std::pair<std::string, std::string> vote_label(Vote vote) {
+  return {"vote", std::string(to_string(vote))};
 }
 
 MetricLabels group_of(const auto& node) {
@@ -194,19 +194,19 @@ MetricLabels labels_of(const auto& node) {
   return labels;
 }
 
-void put_nodes(Families& all, const std::vector<NodeVotes>& nodes) {
+void put_nodes(Families& all, const std::vector<NodeStats>& nodes) {
   if (nodes.empty()) return;
   std::map<MetricLabels, std::uint64_t> voting;
-  for (const NodeVotes& node : nodes) voting[group_of(node)] += node.counts ? 1 : 0;
+  for (const NodeStats& node : nodes) voting[group_of(node)] += node.counts ? 1 : 0;
   all.gauge("nodes_voting", "Nodes that are connected, and whose votes count now.");
   for (const auto& [group, count] : voting) all.sample(count, group);
   all.counter("node_answers", "Votes of each node, or why it gave none; those that it has given.");
-  for (const NodeVotes& node : nodes) {
-    for (std::size_t i = 0; i < node.votes.size(); ++i) {
+  for (const NodeStats& node : nodes) {
+    node.votes.for_each([&](Vote vote, std::uint64_t count) {
       MetricLabels labels = labels_of(node);
-      labels.push_back(vote_label(i));
-      if (node.votes[i] != 0) all.sample(node.votes[i], labels);
-    }
+      labels.push_back(vote_label(vote));
+      if (count != 0) all.sample(count, labels);
+    });
   }
 }
 
@@ -244,7 +244,8 @@ void put(Families& all, const Stats& stats) {
       .sample(stats.expired);
   all.counter("lost", "Leases that could not be renewed.").sample(stats.lost);
   all.counter("votes", "Votes of nodes in rounds that were counted, or why a node gave none.");
-  for (std::size_t i = 0; i < stats.votes.size(); ++i) all.sample(stats.votes[i], {vote_label(i)});
+  stats.votes.for_each(
+      [&all](Vote vote, std::uint64_t count) { all.sample(count, {vote_label(vote)}); });
   put_nodes(all, stats.nodes);
   put_classes(all, stats.classes);
 }

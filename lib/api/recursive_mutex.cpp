@@ -1,4 +1,4 @@
-#include <quorumlock/recursive_mutex.hpp>
+#include <quorumlock/mutex.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include <quorumlock/shared_mutex.hpp>
+#include <quorumlock/mutex.hpp>
 
 #include <utility>
 

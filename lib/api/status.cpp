@@ -25,6 +25,15 @@ std::string_view to_string(NodeEnrolment::Standing standing) noexcept {
   return "unknown";
 }
 
+std::string_view to_string(ListPhase phase) noexcept {
+  switch (phase) {
+    case ListPhase::settled: return "settled";
+    case ListPhase::announced: return "announced";
+    case ListPhase::unsettled: return "unsettled";
+  }
+  return "unknown";
+}
+
 int ClusterStatus::voters() const noexcept {
   return static_cast<int>(std::ranges::count_if(nodes, &NodeStatus::votes));
 }

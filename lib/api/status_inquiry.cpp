@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include "api/exposure.hpp"
 #include "core/quorum.hpp"
@@ -74,9 +74,9 @@ void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::st
   };
   its.name = printable(found->name);
   its.epoch = found->epoch;
-  its.phase = settled                                          ? "settled"
-              : found->phase == redis::MembersPhase::announced ? "announced"
-                                                               : "unsettled";
+  its.phase = settled                                          ? ListPhase::settled
+              : found->phase == redis::MembersPhase::announced ? ListPhase::announced
+                                                               : ListPhase::unsettled;
   its.nodes = shown(settled ? found->to : found->from);
   if (!settled) its.next = shown(found->to);
 }

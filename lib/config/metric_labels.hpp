@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include <quorumlock/error.hpp>
 #include <quorumlock/metrics.hpp>
+#include <quorumlock/result.hpp>
 
 namespace quorumlock::detail {
 

@@ -7,8 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <quorumlock/duration.hpp>
-
 #include "config/cluster.hpp"
 #include "config/quoted.hpp"
 #include "config/refusal.hpp"

@@ -1,4 +1,4 @@
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 
 #include "config/options_json.hpp"
 

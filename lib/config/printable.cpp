@@ -1,4 +1,4 @@
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include <algorithm>
 #include <cstdio>

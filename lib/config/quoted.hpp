@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 namespace quorumlock::detail {
 

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include <quorumlock/error.hpp>
+#include <quorumlock/result.hpp>
 
 namespace quorumlock::detail {
 

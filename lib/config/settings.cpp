@@ -1,4 +1,4 @@
-#include <quorumlock/settings.hpp>
+#include <quorumlock/options.hpp>
 
 #include <cerrno>
 #include <cstdio>

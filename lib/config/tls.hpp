@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include <quorumlock/options.hpp>
 #include <quorumlock/result.hpp>
-#include <quorumlock/tls_options.hpp>
 
 namespace quorumlock::detail {
 

@@ -100,7 +100,7 @@ Stats Engine::stats(Time now) {
     if (all.nodes.size() <= at) all.nodes.resize(at + 1);
     all.nodes[at].counts = voters.contains(node);
     all.nodes[at].votes = exchange_.votes[at];
-    for (std::size_t i = 0; i < all.votes.size(); ++i) all.votes[i] += exchange_.votes[at][i];
+    all.votes += exchange_.votes[at];
   }
   all.held = static_cast<std::uint64_t>(leases_.held());
   all.waiting = acquisitions_.waiters().all.used();

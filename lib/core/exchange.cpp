@@ -31,8 +31,7 @@ ClassStats& Exchange::found_class(std::string_view key) {
 }
 
 void Exchange::forget_votes(int node) {
-  VoteCounts& its = votes[static_cast<std::size_t>(node)];
-  for (std::size_t i = 0; i < its.size(); ++i) stats.votes[i] += std::exchange(its[i], 0);
+  stats.votes += std::exchange(votes[static_cast<std::size_t>(node)], {});
 }
 
 ClaimId Exchange::new_claim(std::string_view key, std::string_view token) {

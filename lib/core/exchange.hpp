@@ -81,9 +81,7 @@ class Exchange {
     return stats.classes.empty() ? nullptr : &found_class(key);
   }
 
-  void note_vote(int node, Vote vote) {
-    ++votes[static_cast<std::size_t>(node)][static_cast<std::size_t>(vote)];
-  }
+  void note_vote(int node, Vote vote) { ++votes[static_cast<std::size_t>(node)][vote]; }
   /// Adds the node's votes to those of the nodes that have left, which are in `stats`.
   void forget_votes(int node);
 

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include <quorumlock/error.hpp>
+#include <quorumlock/result.hpp>
 
 #include "core/claim.hpp"
 #include "core/lock.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <quorumlock/error.hpp>
+#include <quorumlock/result.hpp>
 
 #include "core/ballot.hpp"
 #include "core/tag.hpp"

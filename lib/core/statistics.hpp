@@ -1,6 +1,6 @@
 #pragma once
 
-#include <quorumlock/error.hpp>
+#include <quorumlock/result.hpp>
 #include <quorumlock/stats.hpp>
 
 #include "core/acquisition.hpp"

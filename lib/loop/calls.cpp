@@ -1,6 +1,6 @@
 #include "loop/calls.hpp"
 
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 
 #include <optional>
 #include <utility>

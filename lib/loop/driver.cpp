@@ -144,7 +144,7 @@ void Driver::keep_stats() {
   Stats stats = engine.stats(Clock::now());
   for (const int node : session_.nodes()) {
     // The engine goes on asking a node that refuses writes.
-    NodeVotes& its = stats.nodes[static_cast<std::size_t>(node)];
+    NodeStats& its = stats.nodes[static_cast<std::size_t>(node)];
     its.counts = its.counts && link(node).reason() == Vote::pending;
   }
   runtime_.keep_stats(std::move(stats), engine.waiting_since());

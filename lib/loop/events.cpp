@@ -7,8 +7,8 @@
 #include <exception>
 #include <utility>
 
-#include <quorumlock/duration.hpp>
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
+#include <quorumlock/options.hpp>
 
 #include "config/quoted.hpp"
 #include "core/owner_token.hpp"

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <utility>
 
-#include <quorumlock/error.hpp>
+#include <quorumlock/result.hpp>
 
 #include "uv/descriptor.hpp"
 

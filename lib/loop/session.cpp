@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include "redis/verbs/line.hpp"
 

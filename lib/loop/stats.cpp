@@ -34,14 +34,10 @@ void add(RefusedStats& into, const RefusedStats& more) {
   into.misconfigured += more.misconfigured;
 }
 
-void add(VoteCounts& into, const VoteCounts& more) {
-  for (std::size_t i = 0; i < into.size(); ++i) into[i] += more[i];
-}
-
 /// Loops of one group have the same nodes, except for a moment when their list is replaced. A
 /// node's votes count if they do on every loop that has it.
-void add(std::vector<NodeVotes>& into, const NodeVotes& more) {
-  const auto found = std::ranges::find_if(into, [&more](const NodeVotes& one) {
+void add(std::vector<NodeStats>& into, const NodeStats& more) {
+  const auto found = std::ranges::find_if(into, [&more](const NodeStats& one) {
     return one.node == more.node && one.group == more.group;
   });
   if (found == into.end()) {
@@ -49,7 +45,7 @@ void add(std::vector<NodeVotes>& into, const NodeVotes& more) {
     return;
   }
   found->counts = found->counts && more.counts;
-  add(found->votes, more.votes);
+  found->votes += more.votes;
 }
 
 void add(ClassStats& into, const ClassStats& more) {
@@ -66,10 +62,10 @@ void set_oldest_wait(Stats& stats, core::Time since, core::Time now) {
 }
 
 void name_nodes(Stats& stats, const NodeList& list, const std::string& group) {
-  std::vector<NodeVotes> named;
+  std::vector<NodeStats> named;
   for (const NodeList::Node& node : list) {
     const auto at = static_cast<std::size_t>(node.number);
-    NodeVotes& one = named.emplace_back();
+    NodeStats& one = named.emplace_back();
     if (at < stats.nodes.size()) one = stats.nodes[at];
     one.node = node.name;
     one.group = group;
@@ -95,8 +91,8 @@ void add(Stats& into, const Stats& more) {
   into.lost += more.lost;
   into.held += more.held;
   into.waiting += more.waiting;
-  add(into.votes, more.votes);
-  for (const NodeVotes& one : more.nodes) add(into.nodes, one);
+  into.votes += more.votes;
+  for (const NodeStats& one : more.nodes) add(into.nodes, one);
   add(into.renewal_slack, more.renewal_slack);
   into.oldest_wait = std::max(into.oldest_wait, more.oldest_wait);
   into.classes.resize(std::max(into.classes.size(), more.classes.size()));

@@ -10,7 +10,7 @@
 #include <limits>
 #include <optional>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include "redis/numbers.hpp"
 

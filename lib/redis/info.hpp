@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 namespace quorumlock::redis {
 

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include "core/mutants.hpp"
 #include "core/placement.hpp"

@@ -11,7 +11,7 @@
 #include <new>
 #include <utility>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include "redis/numbers.hpp"
 

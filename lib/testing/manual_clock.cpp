@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <quorumlock/detail/clock_control.hpp>
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 #include <quorumlock/testing.hpp>
 
 #include "testing/host.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <openssl/ssl.h>
-#include <quorumlock/tls_options.hpp>
+#include <quorumlock/options.hpp>
 
 #include "tls/channel.hpp"
 #include "tls/context.hpp"

@@ -4,8 +4,8 @@
 
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
+#include <quorumlock/options.hpp>
 #include <quorumlock/result.hpp>
-#include <quorumlock/tls_options.hpp>
 
 #include "tls/files.hpp"
 

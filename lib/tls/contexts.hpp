@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <quorumlock/options.hpp>
 #include <quorumlock/result.hpp>
-#include <quorumlock/tls_options.hpp>
 
 #include "tls/channel.hpp"
 #include "tls/files.hpp"

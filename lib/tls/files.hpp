@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <quorumlock/options.hpp>
 #include <quorumlock/result.hpp>
-#include <quorumlock/tls_options.hpp>
 
 namespace quorumlock::tls {
 

@@ -12,7 +12,7 @@
 
 #include <arpa/inet.h>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 namespace quorumlock::tls {
 namespace {

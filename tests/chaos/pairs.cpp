@@ -6,7 +6,7 @@
 //   pairs [--seconds N] [--seed N] [--arenas N] [--verbose]
 #include <quorumlock/quorumlock.hpp>
 
-#include <quorumlock/members.hpp>
+#include <quorumlock/admin.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include <quorumlock/duration.hpp>
 #include "fuzz/require.hpp"
 #include "redis/endpoint.hpp"
 

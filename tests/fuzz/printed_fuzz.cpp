@@ -7,10 +7,10 @@
 #include <vector>
 
 #include <quorumlock/admin.hpp>
-#include <quorumlock/error.hpp>
 #include <quorumlock/event.hpp>
 #include <quorumlock/metrics.hpp>
 #include <quorumlock/options.hpp>
+#include <quorumlock/result.hpp>
 #include "api/look.hpp"
 #include "cli/members_report.hpp"
 #include "cli/ran_out.hpp"
@@ -147,7 +147,6 @@ std::vector<MembersReport> members(Texts& text) {
   MembersReport report;
   Member& member = report.members.emplace_back();
   member.name = text();
-  member.state = text();
   report.list = {text(), text()};
   report.new_list = {text(), text()};
   report.next_step = "wait for " + redis::names_in_words({text()});

@@ -1,4 +1,4 @@
-#include <quorumlock/members.hpp>
+#include <quorumlock/admin.hpp>
 
 #include <array>
 

@@ -85,7 +85,7 @@ class RefusesWrites : public FiveNodes {
   }
   static std::size_t at(int node) { return static_cast<std::size_t>(node); }
   static long voting(const Coordinator& coordinator) {
-    return std::ranges::count_if(coordinator.stats().nodes, &NodeVotes::counts);
+    return std::ranges::count_if(coordinator.stats().nodes, &NodeStats::counts);
   }
 
  private:

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <quorumlock/members.hpp>
+#include <quorumlock/admin.hpp>
 
 #include "integration/fixture.hpp"
 

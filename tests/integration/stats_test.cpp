@@ -49,14 +49,14 @@ TEST_F(StatsTest, EachNodesVotesAreCountedOnAllLoops) {
   Stats stats;
   ASSERT_TRUE(eventually([&] {
     stats = coordinator.stats();
-    return std::ranges::all_of(stats.nodes, &NodeVotes::counts);
+    return std::ranges::all_of(stats.nodes, &NodeStats::counts);
   }));
   const std::vector<NodeStatus> nodes = coordinator.status().value().nodes;
   ASSERT_EQ(stats.nodes.size(), nodes.size());
   VoteCounts all{};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     EXPECT_EQ(stats.nodes[i].node, nodes[i].node);
-    for (std::size_t vote = 0; vote < all.size(); ++vote) all[vote] += stats.nodes[i].votes[vote];
+    all += stats.nodes[i].votes;
   }
   EXPECT_EQ(all, stats.votes);
   EXPECT_GE(stats.count(Vote::granted), 13U * 3);

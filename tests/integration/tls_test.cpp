@@ -1,4 +1,4 @@
-#include <quorumlock/members.hpp>
+#include <quorumlock/admin.hpp>
 #include <quorumlock/quorumlock.hpp>
 
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #include <ostream>
 #include <string>
 
-#include <quorumlock/error.hpp>
 #include <quorumlock/outcome.hpp>
+#include <quorumlock/result.hpp>
 
 #include "core/engine.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 #include "cluster_processes.hpp"
 #include "cluster_record.hpp"
 #include "commands.hpp"

@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
 
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "output.hpp"

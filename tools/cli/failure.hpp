@@ -3,7 +3,7 @@
 #include <exception>
 #include <string>
 
-#include <quorumlock/error.hpp>
+#include <quorumlock/result.hpp>
 
 #include "exit_code.hpp"
 

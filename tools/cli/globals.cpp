@@ -1,5 +1,4 @@
-#include <quorumlock/duration.hpp>
-#include <quorumlock/settings.hpp>
+#include <quorumlock/options.hpp>
 
 #include "globals.hpp"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 
 #include "arguments.hpp"
 #include "command_path.hpp"

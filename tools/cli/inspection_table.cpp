@@ -3,8 +3,8 @@
 #include <map>
 #include <utility>
 
-#include <quorumlock/duration.hpp>
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
+#include <quorumlock/options.hpp>
 #include "reports.hpp"
 
 namespace quorumlock::cli {

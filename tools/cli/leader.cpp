@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 
-#include <quorumlock/duration.hpp>
 #include <quorumlock/election.hpp>
+#include <quorumlock/options.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "held_command.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <quorumlock/admin.hpp>
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "nodes_watch.hpp"

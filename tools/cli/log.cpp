@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include "output.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 #include <quorumlock/version.hpp>
 #include <string_view>
 

@@ -8,9 +8,8 @@
 #include <set>
 #include <thread>
 
-#include <quorumlock/duration.hpp>
-#include <quorumlock/members.hpp>
-#include <quorumlock/settings.hpp>
+#include <quorumlock/admin.hpp>
+#include <quorumlock/options.hpp>
 #include "commands.hpp"
 #include "event.hpp"
 #include "globals.hpp"
@@ -226,7 +225,7 @@ class Work {
     for (const MembersReport& report : look()) {
       const bool settled = report.stage == MembersStage::agreed;
       for (const Member& member : report.members) {
-        if (settled && member.in_new_list && member.state == "unreachable") {
+        if (settled && member.in_new_list && member.state == MemberState::unreachable) {
           throw Failure(ExitCode::no_quorum, "no_quorum",
                         "the nodes vote for this list already, and " + member.name +
                             " does not answer: " + report.next_step);

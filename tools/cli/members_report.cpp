@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include "output.hpp"
 
@@ -26,7 +26,7 @@ std::string lists_of(const Member& member) {
 
 /// Returns the clients with other nodes; "?" if the node does not report them.
 std::string clients_of(const Member& member) {
-  if (!member.old_clients) return member.state == "unreachable" ? "-" : "?";
+  if (!member.old_clients) return member.state == MemberState::unreachable ? "-" : "?";
   return std::to_string(member.old_clients->size());
 }
 
@@ -38,8 +38,9 @@ std::string members_text(const std::vector<MembersReport>& groups) {
     if (!group.group.empty()) text += "group " + group.group + ":\n";
     std::vector<Row> rows{{"NAME", "STATE", "EPOCH", "LIST", "CLIENTS WITH OTHER NODES"}};
     for (const Member& member : group.members) {
-      rows.push_back({member.name, member.state, member.epoch ? std::to_string(*member.epoch) : "-",
-                      lists_of(member), clients_of(member)});
+      rows.push_back({member.name, std::string(to_string(member.state)),
+                      member.epoch ? std::to_string(*member.epoch) : "-", lists_of(member),
+                      clients_of(member)});
     }
     text += in_columns(rows);
     text += "next: " + group.next_step;
@@ -78,7 +79,7 @@ Json members_json(const std::vector<MembersReport>& groups) {
     for (const Member& member : group.members) {
       members.push_back({{"name", member.name},
                          {"node", member.node},
-                         {"state", member.state},
+                         {"state", to_string(member.state)},
                          {"epoch", member.epoch ? Json(*member.epoch) : Json()},
                          {"in_list", member.in_list},
                          {"in_new_list", member.in_new_list},

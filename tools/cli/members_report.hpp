@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <quorumlock/members.hpp>
+#include <quorumlock/admin.hpp>
 #include "output.hpp"
 
 namespace quorumlock::cli {

@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include <quorumlock/settings.hpp>
+#include <quorumlock/options.hpp>
 
 #include <chrono>
 #include <condition_variable>

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <utility>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include "globals.hpp"
 

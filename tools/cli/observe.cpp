@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include <quorumlock/election.hpp>
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "nodes_watch.hpp"

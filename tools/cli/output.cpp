@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include <quorumlock/duration.hpp>
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
+#include <quorumlock/options.hpp>
 
 #include "log.hpp"
 

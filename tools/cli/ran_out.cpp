@@ -5,7 +5,7 @@
 #include <ctime>
 #include <utility>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 namespace quorumlock::cli {
 namespace {

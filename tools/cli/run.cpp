@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <string_view>
 
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 #include <quorumlock/semaphore.hpp>
 #include "commands.hpp"
 #include "did_you_mean.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 namespace quorumlock::cli {
 namespace {
@@ -120,7 +120,7 @@ Json membership_json(const NodeMembership& membership) {
   if (membership.name.empty()) return {};
   return {{"name", membership.name},
           {"epoch", membership.epoch},
-          {"phase", membership.phase},
+          {"phase", membership.phase ? Json(to_string(*membership.phase)) : Json()},
           {"nodes", membership.nodes},
           {"next", membership.next}};
 }

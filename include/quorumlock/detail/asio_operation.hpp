@@ -56,7 +56,6 @@
 #include <utility>
 
 #include <quorumlock/awaitable.hpp>
-#include <quorumlock/error.hpp>
 #include <quorumlock/handler.hpp>
 #include <quorumlock/result.hpp>
 

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include <quorumlock/clock.hpp>
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 
 namespace quorumlock::detail {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <quorumlock/coordinator.hpp>
-#include <quorumlock/export.hpp>
+#include <quorumlock/detail/export.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 #include <quorumlock/result.hpp>

@@ -1,7 +1,7 @@
 #include <charconv>
 #include <type_traits>
 
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 #include "sim/world/draw.hpp"
 
 // A draw as text, and back.

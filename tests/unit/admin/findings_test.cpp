@@ -328,7 +328,7 @@ ClusterStatus members() {
   ClusterStatus status = cluster_of(3);
   const std::vector<std::string> names = {"a:1", "b:1", "c:1"};
   for (std::size_t i = 0; i < names.size(); ++i) {
-    status.nodes[i].membership = {names[i], names[i], 4, "settled", names, {}};
+    status.nodes[i].membership = {names[i], names[i], 4, ListPhase::settled, names, {}};
   }
   return status;
 }
@@ -348,7 +348,7 @@ TEST(Findings, AnUnfinishedChangeIsReportedOnce) {
   for (const bool announced : {true, false}) {
     ClusterStatus status = members();
     for (const std::size_t node : {0U, 1U}) {
-      status.nodes[node].membership.phase = announced ? "announced" : "unsettled";
+      status.nodes[node].membership.phase = announced ? ListPhase::announced : ListPhase::unsettled;
       status.nodes[node].membership.next = {"a:1", "b:1", "d:1"};
     }
     const std::vector<Finding> found = findings_of(status);

@@ -1,4 +1,4 @@
-#include <quorumlock/error.hpp>
+#include <quorumlock/result.hpp>
 
 #include <gtest/gtest.h>
 

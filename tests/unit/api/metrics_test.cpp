@@ -25,7 +25,7 @@ Stats some_stats() {
   stats.waits.histogram[0] = 1;
   stats.waits.histogram[3] = 2;
   stats.waits.histogram[15] = 1;
-  stats.votes[static_cast<std::size_t>(Vote::held)] = 9;
+  stats.votes[Vote::held] = 9;
   return stats;
 }
 
@@ -123,7 +123,7 @@ TEST(Metrics, NodesHaveWhatTheyAnswered) {
   Stats stats;
   EXPECT_EQ(metrics_text(stats).value().find("nodes_voting"), std::string::npos);
   stats.nodes = {{"a:1", "", true}, {"b:1", "", false}, {"c:1", "", true}};
-  stats.nodes[1].votes[static_cast<std::size_t>(Vote::timed_out)] = 4;
+  stats.nodes[1].votes[Vote::timed_out] = 4;
   const std::string text = metrics_text(stats).value();
   EXPECT_THAT(text, HasSubstr("\nquorumlock_nodes_voting 2\n"));
   EXPECT_TRUE(

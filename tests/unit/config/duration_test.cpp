@@ -1,4 +1,4 @@
-#include <quorumlock/duration.hpp>
+#include <quorumlock/options.hpp>
 
 #include <gtest/gtest.h>
 

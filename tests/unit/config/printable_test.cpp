@@ -1,4 +1,4 @@
-#include <quorumlock/printable.hpp>
+#include <quorumlock/event.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +11,9 @@
 #include <vector>
 
 #include <quorumlock/admin.hpp>
-#include <quorumlock/duration.hpp>
-#include <quorumlock/error.hpp>
-#include <quorumlock/event.hpp>
 #include <quorumlock/metrics.hpp>
 #include <quorumlock/options.hpp>
+#include <quorumlock/result.hpp>
 #include "config/quoted.hpp"
 #include "redis/endpoint.hpp"
 #include "redis/membership.hpp"

@@ -10,14 +10,15 @@
 namespace quorumlock::test {
 namespace {
 
+VoteCounts counted(const std::vector<Vote>& given) {
+  VoteCounts counts;
+  for (const Vote vote : given) ++counts[vote];
+  return counts;
+}
+
 class Statistics : public EngineLine {
  protected:
   Stats stats() { return driver.engine().stats(driver.now); }
-  static VoteCounts votes(const std::vector<Vote>& given) {
-    VoteCounts counts{};
-    for (const Vote vote : given) ++counts[static_cast<std::size_t>(vote)];
-    return counts;
-  }
 };
 
 TEST_F(Statistics, AnAcquisitionAndItsVotesAreCounted) {
@@ -59,21 +60,21 @@ TEST_F(Statistics, TheVotesOfANodeAreCountedUntilItLeaves) {
   driver.reply(0, Vote::held);
   driver.reply(1, Vote::granted);
   driver.reply(2, Vote::granted);
-  EXPECT_EQ(stats().nodes.at(0).votes, votes({Vote::held}));
-  EXPECT_EQ(stats().nodes.at(2).votes, votes({Vote::granted}));
+  EXPECT_EQ(stats().nodes.at(0).votes, counted({Vote::held}));
+  EXPECT_EQ(stats().nodes.at(2).votes, counted({Vote::granted}));
   EXPECT_FALSE(stats().nodes.at(2).counts) << "it is connecting";
   driver.link(2, LinkState::up);
   EXPECT_TRUE(stats().nodes.at(2).counts);
   driver.link(2, LinkState::down);
   EXPECT_FALSE(stats().nodes.at(2).counts);
   driver.acquire(2, terms, 0s, "other");
-  EXPECT_EQ(stats().nodes.at(2).votes, votes({Vote::granted, Vote::unreachable}));
+  EXPECT_EQ(stats().nodes.at(2).votes, counted({Vote::granted, Vote::unreachable}));
   driver.engine().remove_node(driver.now, 2);
   EXPECT_EQ(stats().nodes.size(), 2U);
   EXPECT_EQ(stats().count(Vote::granted), 2U);
   EXPECT_EQ(stats().count(Vote::unreachable), 1U);
   driver.engine().add_node(driver.now, 2);
-  EXPECT_EQ(stats().nodes.at(2).votes, votes({}));
+  EXPECT_EQ(stats().nodes.at(2).votes, counted({}));
   EXPECT_EQ(stats().count(Vote::granted), 2U);
 }
 
@@ -315,8 +316,10 @@ TEST(StatisticsOfSeveral, HaveEachNodeOnce) {
   // Each loop has its own numbers of the same nodes, by number. A node's votes count if they do on
   // every loop.
   Stats first, second, sum;
-  first.nodes = {{.counts = true, .votes = {1}}, {}, {.counts = true, .votes = {0, 5}}};
-  second.nodes = {{.counts = true, .votes = {2}}, {}, {.counts = false, .votes = {0, 1}}};
+  const auto granted = [](std::size_t times) { return counted(std::vector(times, Vote::granted)); };
+  first.nodes = {{.counts = true, .votes = granted(1)}, {}, {.counts = true, .votes = granted(5)}};
+  second.nodes = {
+      {.counts = true, .votes = granted(2)}, {}, {.counts = false, .votes = granted(1)}};
   detail::NodeList list;
   list.add(2, "c");
   list.add(0, "a");
@@ -327,10 +330,10 @@ TEST(StatisticsOfSeveral, HaveEachNodeOnce) {
   ASSERT_EQ(sum.nodes.size(), 2U);
   EXPECT_EQ(sum.nodes[0].node, "c");
   EXPECT_EQ(sum.nodes[0].group, "east");
-  EXPECT_EQ(sum.nodes[0].votes, VoteCounts({0, 6}));
+  EXPECT_EQ(sum.nodes[0].votes, granted(6));
   EXPECT_FALSE(sum.nodes[0].counts);
   EXPECT_EQ(sum.nodes[1].node, "a");
-  EXPECT_EQ(sum.nodes[1].votes, VoteCounts({3}));
+  EXPECT_EQ(sum.nodes[1].votes, granted(3));
   EXPECT_TRUE(sum.nodes[1].counts);
   Stats other = sum;
   other.nodes[0].group = "west";

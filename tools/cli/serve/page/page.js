@@ -6,7 +6,7 @@ let source = null, heard = 0, from = 0, matching = 0, resource = '', lastState =
 const votes = [], waiting = [];
 
 // Names and labels are whatever a client chose. What could change how a line is read is escaped as the command line
-// does it (quorumlock/printable.hpp).
+// does it (quorumlock/event.hpp).
 const printable = (text) => String(text).replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
   (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
