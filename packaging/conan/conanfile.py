@@ -30,7 +30,7 @@ class QuorumlockConan(ConanFile):
 
     def export_sources(self):
         top = os.path.join(self.recipe_folder, "..", "..")
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "lib/*", "tests/sim/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "admin/*", "cmake/*", "include/*", "lib/*", "tests/sim/*"):
             copy(self, pattern, src=top, dst=self.export_sources_folder)
 
     def requirements(self):
@@ -95,6 +95,11 @@ class QuorumlockConan(ConanFile):
             core.defines = ["QUORUMLOCK_STATIC"]
         if self.settings.os == "Linux":
             core.system_libs = ["pthread"]
+        admin = self.cpp_info.components["admin"]
+        admin.libs = ["quorumlock-admin"]
+        admin.set_property("cmake_target_name", "quorumlock::admin")
+        admin.set_property("pkg_config_name", "quorumlock-admin")
+        admin.requires = ["core"]
         self.cpp_info.components["asio"].set_property("cmake_target_name", "quorumlock::asio")
         self.cpp_info.components["asio"].requires = ["core"]
         if self.options.testing:
@@ -102,4 +107,4 @@ class QuorumlockConan(ConanFile):
             testing.libs = ["quorumlock_testing"]
             testing.set_property("cmake_target_name", "quorumlock::testing")
             testing.set_property("pkg_config_name", "quorumlock-testing")
-            testing.requires = ["core", "luajit::luajit"]
+            testing.requires = ["admin", "luajit::luajit"]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The shared library is compatible with the recorded ABI, and tools/abi notices what would break a program.
+"""The shared libraries are compatible with the recorded ABI, and tools/abi notices what would break a program.
 Ends with 77, for "skipped", if tools/abi cannot compare here.
 
-    abi_test.py LIBRARY
+    abi_test.py LIBRARY...
 """
 
 import importlib.machinery
@@ -34,16 +34,17 @@ def expect(held, sentence):
 
 
 def check_symbols():
-    recorded = (abi.RECORD / "symbols.abi").read_text()
+    name = "libquorumlock"
+    recorded = (abi.RECORD / f"{name}.abi").read_text()
     symbols = re.findall(r"    <elf-symbol .*\n", recorded)
     release = next(line for line in symbols if "_ZN10quorumlock5Lease7releaseEv'" in line)
     with tempfile.TemporaryDirectory() as directory:
         work = Path(directory)
-        expect(not abi.compare_symbols(recorded, work), "the recorded symbols differ from themselves")
-        expect(abi.compare_symbols(recorded.replace(release, ""), work),
+        expect(not abi.compare_symbols(name, recorded, work), "the recorded symbols differ from themselves")
+        expect(abi.compare_symbols(name, recorded.replace(release, ""), work),
                "a symbol that is gone is not noticed")
         added = release.replace("7releaseEv", "8releasedEv")
-        expect(not abi.compare_symbols(recorded.replace(release, release + added), work),
+        expect(not abi.compare_symbols(name, recorded.replace(release, release + added), work),
                "a symbol that is new is refused")
 
 
@@ -65,7 +66,7 @@ def check_types():
 
 
 def main():
-    done = subprocess.run([ROOT / "tools/abi", sys.argv[1]], text=True, capture_output=True, check=False)
+    done = subprocess.run([ROOT / "tools/abi", *sys.argv[1:]], text=True, capture_output=True, check=False)
     print(done.stdout + done.stderr, end="")
     if done.returncode != 0:
         sys.exit(done.returncode)

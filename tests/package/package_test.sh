@@ -81,6 +81,7 @@ cmake --build "$work/cmake" >"$work/cmake.log" 2>&1 || {
   fail "building with find_package"
 }
 "$work/cmake/consumer" || fail "running what was built with find_package"
+"$work/cmake/consumer_admin" || fail "running what was built with the component admin"
 "$work/cmake/consumer_asio" || fail "running what was built with the component asio"
 "$work/cmake/consumer_testing" || fail "running what was built with the component testing"
 [ -z "$prometheus" ] || "$work/cmake/consumer_prometheus" ||
@@ -125,6 +126,13 @@ grep -q 'library_is_built_with_GLIBCXX_DEBUG' "$work/debug.log" || {
   fail "the linker does not say why a program with _GLIBCXX_DEBUG cannot be linked"
 }
 
+read -ra its_libs < <(pkg-config --libs quorumlock-admin)
+"$cxx" "${flags[@]}" "${cflags[@]}" "$here/consumer/admin.cpp" -o "$work/consumer_admin" "${its_libs[@]}" ||
+  fail "building an operator's program with pkg-config: ${its_libs[*]}"
+LD_LIBRARY_PATH=$libdir "$work/consumer_admin" || fail "running the operator's program"
+! "$cxx" "${flags[@]}" "${cflags[@]}" "$here/consumer/admin.cpp" -o "$work/no_admin" "${libs[@]}" 2>/dev/null ||
+  fail "an operator's program is linked without quorumlock-admin: what it calls is in the library that locks"
+
 read -ra its_libs < <(pkg-config --libs quorumlock-testing)
 "$cxx" "${flags[@]}" "${cflags[@]}" "$here/consumer/testing.cpp" -o "$work/consumer_testing" "${its_libs[@]}" ||
   fail "building a test with pkg-config: ${its_libs[*]}"
@@ -144,7 +152,9 @@ fi
 shared=$(find "$libdir" -maxdepth 1 -name 'libquorumlock.so.*.*.*')
 if [ -n "$shared" ]; then
   step "all exported symbols are public"
-  python3 "$here/exports_test.py" "$shared" "$prefix/include/quorumlock" || fail "exported: see above"
+  for library in "$shared" "${shared/libquorumlock/libquorumlock-admin}"; do
+    python3 "$here/exports_test.py" "$library" "$prefix/include/quorumlock" || fail "exported by $library: see above"
+  done
   if [ -z "$sanitize" ]; then  # a sanitizer keeps the plugin loaded
     step "a plugin that uses the library can be unloaded"
     # Any other symbol of the plugin could bind the C++ library to it, which is never unloaded.

@@ -78,7 +78,7 @@ done
 echo "== the same library: pkg-config"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name quorumlock.pc)")
 export PKG_CONFIG_PATH
-for source in main:quorumlock testing:quorumlock-testing; do
+for source in main:quorumlock admin:quorumlock-admin testing:quorumlock-testing; do
   read -ra flags < <(pkg-config --cflags --libs "${source#*:}")
   "${CXX:-c++}" -std=c++20 "$here/consumer/${source%:*}.cpp" -o "$work/${source%:*}" "${flags[@]}" ||
     fail "building with pkg-config and the static library: ${flags[*]}"

@@ -163,7 +163,8 @@ class Conan(unittest.TestCase):
         self.recipe.package_info()
         names = {name: [call.args[1] for call in component.set_property.call_args_list
                         if call.args[0] == "cmake_target_name"] for name, component in components.items()}
-        self.assertEqual(names, {"core": ["quorumlock::quorumlock"], "asio": ["quorumlock::asio"],
+        self.assertEqual(names, {"core": ["quorumlock::quorumlock"], "admin": ["quorumlock::admin"],
+                                 "asio": ["quorumlock::asio"],
                                  "testing": ["quorumlock::testing"]})
 
 

@@ -23,6 +23,8 @@ endif()
 # are optimised whatever the build type is.
 list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(simulated
+  ../admin/members_change
+  ../admin/settlement_wait
   api/error
   api/outcome
   api/timeline
@@ -80,9 +82,6 @@ set(simulated
   redis/write_buffer)
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
-foreach(part members_change settlement_wait)
-  list(APPEND simulated ${PROJECT_SOURCE_DIR}/admin/${part}.cpp)
-endforeach()
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)
 add_executable(simulate ${simulated} ${sim_server_sources} ${world_sources} overseer/overseer.cpp)
 target_compile_definitions(simulate PRIVATE QUORUMLOCK_MUTANTS QUORUMLOCK_WITH_TLS=0)

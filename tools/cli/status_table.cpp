@@ -89,6 +89,10 @@ Json milliseconds_or_null(const std::optional<nanoseconds>& duration) {
   return duration ? Json(in_milliseconds(*duration)) : Json(nullptr);
 }
 
+Json whole_milliseconds(const std::optional<std::chrono::milliseconds>& duration) {
+  return duration ? Json(duration->count()) : Json(nullptr);
+}
+
 Json clock_json(const NodeClock& clock) {
   Json json = {{"offset_ms", milliseconds_or_null(clock.offset)},
                {"uncertainty_ms", clock.offset ? Json(in_milliseconds(clock.uncertainty)) : Json()},
@@ -104,9 +108,8 @@ Json enrolment_json(const NodeEnrolment& enrolment) {
                {"why", or_null(enrolment.why)},
                {"quarantined_for_ms",
                 std::chrono::ceil<std::chrono::milliseconds>(enrolment.quarantined_for).count()},
-               {"max_ttl_ms", enrolment.max_ttl ? Json(enrolment.max_ttl->count()) : Json()},
-               {"fencing_memory_s",
-                enrolment.fencing_memory ? Json(enrolment.fencing_memory->count()) : Json()},
+               {"max_ttl_ms", whole_milliseconds(enrolment.max_ttl)},
+               {"fencing_memory_ms", whole_milliseconds(enrolment.fencing_memory)},
                {"clocks_order_fences_since", nullptr}};
   if (enrolment.clocks_order_fences_since) {
     json["clocks_order_fences_since"] =
@@ -136,7 +139,7 @@ Json node_json(const NodeStatus& node) {
           {"role", or_null(node.role)},
           {"version", or_null(node.version)},
           {"run_id", or_null(node.run_id)},
-          {"uptime_s", node.uptime ? Json(node.uptime->count()) : Json()},
+          {"uptime_ms", whole_milliseconds(node.uptime)},
           {"cluster_mode", or_null(node.cluster_mode)},
           {"persistence",
            {{"durable", node.persistence.durable},
