@@ -49,7 +49,7 @@ class SevenNodes : public ::testing::Test {
   }
   static std::map<std::string, int> states(const MembersReport& report) {
     std::map<std::string, int> count;
-    for (const Member& member : report.members) ++count[member.state];
+    for (const Member& member : report.members) ++count[std::string(to_string(member.state))];
     return count;
   }
   bool soon(Coordinator& coordinator) {

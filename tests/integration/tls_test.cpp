@@ -199,7 +199,8 @@ TEST_F(Tls, ANodeThatLeavesIsAskedByTls) {
   const Result<std::vector<MembersReport>> reports = change->look();
   ASSERT_TRUE(ok(reports));
   ASSERT_EQ(reports->front().members.size(), 3U);
-  for (const Member& member : reports->front().members) EXPECT_EQ(member.state, "settled");
+  for (const Member& member : reports->front().members)
+    EXPECT_EQ(member.state, MemberState::settled);
 }
 
 TEST_F(Tls, FilesThatCannotBeUsedAreRefusedAtOnce) {
