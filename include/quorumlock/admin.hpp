@@ -18,8 +18,8 @@
 #include <quorumlock/status.hpp>
 
 /// What an operator's program needs in addition to the locks: what endangers the locks of a
-/// cluster, how its nodes are enrolled and their list is changed, and which locks are held. It is
-/// a library of its own, quorumlock::admin; the command line is written with it.
+/// cluster, how its nodes are enrolled and their list is changed, and which locks are held. A
+/// program that includes this links quorumlock::admin, as the command line does.
 namespace quorumlock {
 
 /// error: a lock could be lost, or this node can never vote. warning: the next failure may stop all
