@@ -24,9 +24,9 @@ std::string nonce(core::Random& random) {
   return text;
 }
 
-std::string Candidacy::propose(EnrolmentRecord record, core::Random& random, bool known) const {
+std::string Candidacy::propose(EnrolmentRecord record, bool known) const {
   const std::chrono::milliseconds max_ttl(record.terms.max_ttl_ms);
-  EnrolmentCandidate candidate{std::move(record), nonce(random), 0, known};
+  EnrolmentCandidate candidate{std::move(record), 0, known};
   if (longest_ > max_ttl) {
     candidate.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(longest_).count();
   }

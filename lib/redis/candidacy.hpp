@@ -17,7 +17,7 @@ class Candidacy {
  public:
   /// The candidate that we would write for this future record. If the wait is longer than its
   /// max_ttl, it contains the wait, so that a client that adopts the candidate waits as long.
-  [[nodiscard]] std::string propose(EnrolmentRecord record, core::Random& random, bool known) const;
+  [[nodiscard]] std::string propose(EnrolmentRecord record, bool known) const;
   /// The time to live of a candidate, in ms, after the last look at it. A waiting client looks at
   /// it every second, so it lives for as long as any client waits.
   [[nodiscard]] std::string life(core::Duration max_ttl) const;
@@ -30,7 +30,10 @@ class Candidacy {
     if (!core::planted(core::Mutant::list_on_disk_ignored)) remembered_ = std::move(its);
   }
   /// Notes what the standing candidate says.
-  void reads(const EnrolmentCandidate& candidate) { mark_ = candidate.record.members; }
+  void reads(const EnrolmentCandidate& candidate) {
+    mark_ = candidate.record.members;
+    nonce_ = candidate.record.nonce;
+  }
   /// Notes that this candidate, whose own wait is this long, stands on the node. The wait begins
   /// again if it is another candidate than before.
   void stands(core::Time now, std::string text, core::Duration wait, double drift_factor);
@@ -53,6 +56,8 @@ class Candidacy {
   }
 
   [[nodiscard]] const std::string& text() const { return text_; }
+  /// The nonce of the candidate that was read last.
+  [[nodiscard]] const std::string& nonce() const { return nonce_; }
   [[nodiscard]] bool ripe() const { return ripe_; }
   [[nodiscard]] core::Time until() const { return until_; }
   /// Until when the candidate is known to have stood, without a gap since the wait began.
@@ -66,7 +71,7 @@ class Candidacy {
   [[nodiscard]] std::string refusal(const NodeNames& list) const;
 
  private:
-  std::string text_;
+  std::string text_, nonce_;
   SharedMembership remembered_;
   std::optional<MembersMark> mark_;
   core::Duration longest_{};

@@ -32,6 +32,7 @@ std::string why_forgetful(const ServerFacts& facts, bool has_text,
 EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
   record.run_id = facts_.run();
+  record.nonce = nonce(random_);
   record.terms = config_.terms();
   record.members = as.mark();
   return record;
@@ -252,6 +253,7 @@ void Enrolment::done(const Done& what) {
   const auto* const repaired = std::get_if<Repaired>(&what);
   if (repaired == nullptr) return go(Step::yielding);
   EnrolmentRecord record = wanted(repaired->as);
+  record.nonce = core::planted(core::Mutant::record_without_nonce) ? "0" : candidacy_.nonce();
   record.floor = repaired->floor;
   record.since = repaired->since;
   change_.as = repaired->as;
@@ -267,9 +269,7 @@ void Enrolment::look_at(Time now, ServerFacts facts) {
 
 bool Enrolment::take_command(Time now, std::string& out) {
   if (!std::exchange(outputs_.command, false)) return false;
-  const auto proposal = [this] {
-    return candidacy_.propose(wanted(*others_.founded), random_, known_);
-  };
+  const auto proposal = [this] { return candidacy_.propose(wanted(*others_.founded), known_); };
   switch (step_) {
     case Step::reading: read_texts(out); break;
     case Step::replacing: change_.replace(out, proposal(), candidacy_.life(config_.max_ttl)); break;

@@ -142,7 +142,7 @@ class Enrolment {
   [[nodiscard]] const Config& config() const { return config_; }
   /// Our mark under the repairer's key while we repair.
   [[nodiscard]] const std::string& mark() const { return change_.mark; }
-  /// The record that we want the node to have.
+  /// The record that we want the node to have, with a new nonce.
   [[nodiscard]] EnrolmentRecord wanted(const Membership& as) const;
   [[nodiscard]] const Others& others() const { return others_; }
 

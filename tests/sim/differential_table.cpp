@@ -57,10 +57,10 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"barred", "0 | 0 | 30000"},
       {"slot", "1 | 2 | 3"},
       {"capacity", "3 | 3 | 3 | 2 | 1"},
-      {"usual", "run-1:30000,86400@#f.0s.d"},
-      {"terms", "$usual | $usual | $usual | $usual | run-2:30000,86400@#f.0s.e"},
+      {"usual", "run-1:abc@30000,86400@#f.0s.d"},
+      {"terms", "$usual | $usual | $usual | $usual | run-2:abc@30000,86400@#f.0s.e"},
       {"run", "run-1 | run-2"},
-      {"waits", "$run:30000,86400@#f.0s.e:abc | $run:30000,86400@#f.0s.e:abc:known"},
+      {"waits", "$run:abc@30000,86400@#f.0s.e | $run:abc@30000,86400@#f.0s.e:known"},
       {"votes", "$lock $counter"},
       {"both", "$one $two $counters"},
       // A batch never names another lock's counter, which no resource is called.
@@ -282,7 +282,7 @@ std::vector<std::string_view> states_of_a_lock() {
       "SET $sem 3 ; SET quorumlock:permit:$job:1 token-1 PX 30000 ; SET quorumlock:permit:$job:2 "
       "token-2 PX 900 ; HSET quorumlock:permit:$job:3 a b ; SET quorumlock:fence:$sem 9",
       "SET $sem 2 ; SET quorumlock:permit:$job:2 token-1",
-      "SET $candidate run-1:30000,86400@#f.0s.e:abc ; SET $repairer another ; SET $members old",
+      "SET $candidate run-1:abc@30000,86400@#f.0s.e ; SET $repairer another ; SET $members old",
   };
 }
 

@@ -25,12 +25,17 @@ inline redis::Enrolment::Others all_agree(const redis::Membership& as) {
 
 /// A record or candidate with the mark of this membership, unless it has one or is neither.
 inline std::string with_mark(const std::string& text, const redis::Membership& membership) {
-  static const std::regex before_mark("^([^:]*:[0-9]+,[0-9]+)(@[^:#]*)?(:|$)");
+  static const std::regex before_mark("^([^:]*:[^:@]*@[0-9]+,[0-9]+)(@[^:#]*)?(:|$)");
   std::smatch found;
   if (!std::regex_search(text, found, before_mark)) return text;
   const std::string groups = found[2].matched ? found[2].str() : "@";
   return found[1].str() + groups + "#" + membership.mark().to_string() + found[3].str() +
          found.suffix().str();
+}
+
+/// The record with which the node is enrolled on which this candidate stands.
+inline std::string record_of(const std::string& candidate) {
+  return candidate.substr(0, candidate.find(':', candidate.find(':') + 1));
 }
 
 /// The same text without the marks in it.

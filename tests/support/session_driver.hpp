@@ -34,7 +34,9 @@ class SessionDriver {
   }
 
   /// The record that enrols this node.
-  static std::string record(int node) { return "run" + std::to_string(node + 1) + ":1000,86400"; }
+  static std::string record(int node) {
+    return "run" + std::to_string(node + 1) + ":abc@1000,86400";
+  }
 
   static std::string name(int node) { return "n" + std::to_string(node + 1); }
   static redis::NodeNames names(int nodes) {
