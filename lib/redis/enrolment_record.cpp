@@ -125,6 +125,17 @@ std::optional<EnrolmentCandidate> EnrolmentCandidate::parse(std::string_view tex
   EnrolmentCandidate candidate;
   candidate.known = text.ends_with(known_mark);
   if (candidate.known) text.remove_suffix(known_mark.size());
+  const std::size_t begins = text.find(';');
+  if (begins == text.npos) return std::nullopt;
+  const std::vector<std::string_view> times = split(text.substr(begins + 1), ',');
+  if (!read(times[0], candidate.begun)) return std::nullopt;
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    const std::size_t end = times[i].rfind('=');
+    if (end == times[i].npos) return std::nullopt;
+    std::int64_t& time = candidate.times[std::string(times[i].substr(0, end))];
+    if (!read(times[i].substr(end + 1), time)) return std::nullopt;
+  }
+  text = text.substr(0, begins);
   const std::vector<std::string_view> words = split(text, ':');
   if (words.size() < 2 || words.size() > 3) return std::nullopt;
   const auto record = EnrolmentRecord::parse(text.substr(0, words[0].size() + 1 + words[1].size()));
@@ -137,6 +148,8 @@ std::optional<EnrolmentCandidate> EnrolmentCandidate::parse(std::string_view tex
 std::string EnrolmentCandidate::to_string() const {
   std::string text = record.to_string();
   if (wait_ms != 0) text += ':' + std::to_string(wait_ms);
+  if (begun != 0) text += ';' + std::to_string(begun);
+  for (const auto& [name, time] : times) text += ',' + name + '=' + std::to_string(time);
   if (known) text += known_mark;
   return text;
 }

@@ -239,6 +239,7 @@ class LinkDriver {
     EXPECT_FALSE(link.has_events());
   }
   void take(const redis::Link::Connect&) { said_.emplace_back("connect"); }
+  void take(const redis::Link::AskTimes&) {}
   void take(const redis::Link::Disconnect&) { said_.emplace_back("disconnect"); }
   void take(const redis::Link::Changed& changed) {
     switch (changed.state) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <regex>
 #include <string>
 #include <vector>
@@ -38,11 +39,22 @@ inline std::string record_of(const std::string& candidate) {
   return candidate.substr(0, candidate.find(':', candidate.find(':') + 1));
 }
 
-/// The same text without the marks in it.
+/// A proposed candidate as it stands on a node, which began at this TIME.
+inline constexpr std::int64_t candidates_begin = 1'700'000'000'000'000;
+inline std::string as_it_stands(std::string candidate) {
+  if (candidate.find(';') != candidate.npos) return candidate;
+  const bool known = candidate.ends_with(redis::known_mark);
+  const std::size_t end = candidate.size() - (known ? redis::known_mark.size() : 0);
+  return candidate.insert(end, ";" + std::to_string(candidates_begin));
+}
+
+/// The same text without the marks in it, and without the TIME of as_it_stands().
 inline std::string without_marks(const std::string& text) {
   static const std::regex mark("#[0-9a-f]{16}\\.[0-9]+[sau]\\.[0-9a-f]{16}");
   static const std::regex lone("@(?=[: ]|$)");
-  return std::regex_replace(std::regex_replace(text, mark, ""), lone, "");
+  static const std::regex begun(";1700000000000000");
+  return std::regex_replace(std::regex_replace(std::regex_replace(text, mark, ""), begun, ""), lone,
+                            "");
 }
 
 }  // namespace quorumlock::test

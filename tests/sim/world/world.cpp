@@ -80,6 +80,7 @@ std::string World::run() {
   tokens.plan();
   operators.plan();
   stale_source.plan();
+  short_lives.plan();
   for (std::size_t i = 0; i < scene.clients.size() && scene.draw.blind_spots; ++i) faults.wander(i);
   scene.agenda.run_until(scene.draw.until);
   demand_promises();
@@ -102,6 +103,7 @@ void World::demand_promises() {
   if (goes_on()) succession.demand_poll();
   if (goes_on()) Permits(*this).demand();
   if (goes_on()) Crowd(*this).demand();
+  if (goes_on()) short_lives.demand();
   if (goes_on()) recovery.demand_trust();
   if (goes_on()) recovery.demand_tidiness();
 }

@@ -14,6 +14,7 @@
 #include "sim/world/processes.hpp"
 #include "sim/world/results.hpp"
 #include "sim/world/scene.hpp"
+#include "sim/world/short_lives.hpp"
 #include "sim/world/stale_source.hpp"
 #include "sim/world/tokens.hpp"
 #include "sim/world/traps.hpp"
@@ -46,6 +47,7 @@ struct World {
   Foundings foundings{*this};
   Traps traps{*this};
   StaleSource stale_source{*this};
+  ShortLives short_lives{*this};
 
  private:
   void begin_nodes();

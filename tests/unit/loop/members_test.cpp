@@ -92,7 +92,9 @@ TEST_F(MembersCalledOtherwise, ANodeThatAnotherClientIsEnrollingSaysItsNameThen)
   redis::EnrolmentRecord record = *redis::EnrolmentRecord::parse("run2:abc@1000,86400");
   record.members = driver.servers[1].members->mark();
   const std::string candidate = redis::EnrolmentCandidate{record, 0, false}.to_string();
-  driver.reply(1, "EVAL candidate", "*2\r\n:2\r\n" + LinkDriver::bulk(candidate));
+  driver.reply(
+      1, "EVAL candidate",
+      "*3\r\n:2\r\n" + LinkDriver::bulk(as_it_stands(candidate)) + ":1700000000000000\r\n");
   for (const int node : {0, 1, 2}) {
     EXPECT_EQ(driver.session.link(node).reason(), Vote::quarantined) << node;
   }

@@ -70,6 +70,7 @@ void forget_n3(SessionDriver& driver) {
   driver.servers[2].enrolment = "";
   driver.start();
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(2));
+  driver.tells_time = true;
   begin(driver, 2);
 }
 
@@ -85,7 +86,7 @@ TEST(Repair, CopiesFromAllOthersOfAQuorum) {
   copy_all(driver, 0, 2, "50");
   driver.reply(2,
                "EVAL enrol 4 quorumlock:enrolment quorumlock:candidate quorumlock:repairer "
-               "quorumlock:members run3:",
+               "quorumlock:members 0 run3:",
                ":1\r\n");
   EXPECT_EQ(driver.session.link(2).state(), LinkState::up);
   for (const int node : {0, 1, 2}) EXPECT_TRUE(driver.asked(node).empty());
@@ -281,7 +282,10 @@ TEST(Repair, AQuarantinedNodeIsASourceIfThereIsNoQuorum) {
   // look() also answers what n2's own wait asks.
   driver.look(1);
   EXPECT_TRUE(driver.asked(2).empty());
-  copy_one(driver, 0, 2, "41");
+  driver.reply(0, scan, found("0", {"quorumlock:fence:a"}));
+  driver.tells_time = true;
+  driver.reply(0, "MGET quorumlock:fence:a", bulks({"41"}));
+  written(driver, 2, {"quorumlock:fence:a"}, "41");
   driver.reply(2, "TIME", time(1'700'000'000));
   driver.reply(0, "TIME", time(1'700'000'000));
   driver.reply(2, "EVAL enrol 4 ", ":1\r\n");

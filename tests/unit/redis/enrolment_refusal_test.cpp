@@ -52,11 +52,12 @@ TEST(EnrolmentRefusal, ACandidateWithAnotherMaxTtlIsRefused) {
   driver.proposes();
   driver.hear(2, "run2:theirs@60000,86400");
   EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
-  EXPECT_EQ(driver.it.why(), "is being enrolled as " +
-                                 with_mark("run2:theirs@60000,86400", driver.members) +
-                                 " by a client with another "
-                                 "max_ttl than "
-                                 "our 30000 ms: it must be the same for all clients");
+  EXPECT_EQ(driver.it.why(),
+            "is being enrolled as " +
+                as_it_stands(with_mark("run2:theirs@60000,86400", driver.members)) +
+                " by a client with another "
+                "max_ttl than "
+                "our 30000 ms: it must be the same for all clients");
   EXPECT_EQ(driver.asks(), "nothing");
 }
 

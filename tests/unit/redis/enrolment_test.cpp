@@ -320,12 +320,14 @@ TEST(Enrolment, ACandidateSaysWhetherTheClusterWasEnrolled) {
   EXPECT_EQ(other.it.candidacy().until(), until);
 }
 
-TEST(Enrolment, ACandidateDoesNotLiveForEver) {
-  // A candidate expires after twice the wait plus a minute since the last look.
+TEST(Enrolment, ACandidateLivesForAWeek) {
+  // Since the last look, so that it is there still for clients that come rarely. One for another
+  // list is replaced if nobody has looked at it for twice the wait plus a minute.
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  EXPECT_EQ(driver.life, "120000");
+  EXPECT_EQ(driver.life, "604800000");
+  EXPECT_EQ(driver.patience, "120000");
 }
 
 }  // namespace

@@ -9,9 +9,9 @@ using Strings = std::vector<std::string>;
 constexpr core::Duration quarantine = 30s + 302ms;
 const std::string run1_record = "run1:abc@30000,86400";
 
-/// The candidate script's answer {2, the candidate that stands}.
+/// The candidate script's answer {2, the candidate that stands, TIME}.
 std::string standing(const std::string& candidate) {
-  return "*2\r\n:2\r\n" + LinkDriver::bulk(candidate);
+  return "*3\r\n:2\r\n" + LinkDriver::bulk(as_it_stands(candidate)) + ":1700000000000000\r\n";
 }
 /// Expects that the only command written is a call of this script. Returns its last argument; for
 /// "candidate", the one before that, since the last one is the candidate's life.
