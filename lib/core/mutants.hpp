@@ -80,6 +80,10 @@ enum class Mutant {
   idle_connection_trusted,
   // Repair.
   floor_below_the_clocks,
+  record_without_nonce,
+  sources_record_not_compared,
+  wait_by_own_time_alone,
+  each_client_waits,
   // The list of nodes changes.
   new_node_votes_at_once,
   settled_without_a_wait,

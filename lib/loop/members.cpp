@@ -109,6 +109,11 @@ redis::NodeNames Members::names_of(const std::vector<redis::Link::Config>& list)
   return names;
 }
 
+const std::string& Members::name_of(int node) const {
+  const std::string& name = names_[static_cast<std::size_t>(node)];
+  return name.empty() ? session_.link(node).enrolment().config().node : name;
+}
+
 /// Decides which nodes vote for our list, and has each link follow what that means for its node.
 void Members::judge(Time now) {
   using redis::Enrolment;
@@ -123,7 +128,7 @@ void Members::judge(Time now) {
     const bool enrolled =
         its.standing() == Enrolment::Standing::enrolled || link.voting_right().is_reading_again();
     if (enrolled && !link.voting_right().barred()) name = its.enrolled().membership->name;
-    node.name = name.empty() ? its.config().node : name;
+    node.name = name_of(number);
     node.knows_groups = its.knows_groups();
     if (link.voting_right().barred()) continue;
     node.expected = link.attempts().is_first() && !enrolled;

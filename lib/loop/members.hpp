@@ -37,6 +37,8 @@ class Members {
   [[nodiscard]] bool has_news() const { return news_.has_value(); }
   News take_news() { return *std::exchange(news_, std::nullopt); }
   [[nodiscard]] const redis::Electorate& electorate() const { return electorate_; }
+  /// The name of this node as far as we know it.
+  [[nodiscard]] const std::string& name_of(int node) const;
 
  private:
   bool confirms_outdated(core::Time now, const std::vector<redis::Electorate::Judgement>& judged);

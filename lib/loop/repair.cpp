@@ -69,13 +69,13 @@ void Repair::choose_sources() {
     if (its == redis::Enrolment::Standing::waiting && state == core::LinkState::quarantined)
       quarantined.push_back(node);
     if (state != core::LinkState::up) continue;
-    job_.sources.push_back(node);
     const redis::Enrolment& enrolment = session_.link(node).enrolment();
+    job_.clocks.push_back(node);
+    job_.sources.push_back({node, enrolment.enrolled().record});
     if (enrolment.enrolled().floor <= job_.floor) continue;
     job_.floor = enrolment.enrolled().floor;
     job_.since = enrolment.enrolled().since;
   }
-  job_.clocks = job_.sources;
   job_.clocks.insert(job_.clocks.end(), quarantined.begin(), quarantined.end());
   job_.clocks.push_back(job_.target);
   const int needed = job_.as.vouchers_needed();
@@ -84,7 +84,7 @@ void Repair::choose_sources() {
   if (job_.from_quorum) {
     job_.sources.resize(static_cast<std::size_t>(needed));
   } else {
-    job_.sources.insert(job_.sources.end(), quarantined.begin(), quarantined.end());
+    for (const int node : quarantined) job_.sources.push_back({node, {}});
   }
 }
 
@@ -102,7 +102,7 @@ void Repair::proceed(Time now) {
     reading_.scan_next = false;
     const std::string_view words[] = {"SCAN",  reading_.cursor, "MATCH", "quorumlock:fence:*",
                                       "COUNT", keys_a_call};
-    return ask(now, job_.sources.back(), Step::scan, words);
+    return ask(now, job_.sources.back().node, Step::scan, words);
   }
   if (!reading_.scan_next && reading_.unanswered == 0) end_of_source(now);
 }
@@ -125,8 +125,9 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
     case Step::scan: return on_keys(now, *reply);
     case Step::values: return on_values(now, *reply);
     case Step::check:
-      if (reply->text != session_.link(job_.sources.back()).enrolment().enrolled().record) {
-        session_.doubt(now, job_.sources.back());
+      if (reply->text != job_.sources.back().record &&
+          !planted(Mutant::sources_record_not_compared)) {
+        session_.doubt(now, job_.sources.back().node);
         return finish(now, false);
       }
       job_.sources.pop_back();
@@ -156,7 +157,7 @@ void Repair::on_refusal(Time now, Step step) {
 void Repair::end_of_source(Time now) {
   if (job_.from_quorum) {
     const std::string_view words[] = {"GET", redis::enrolment_key};
-    return ask(now, job_.sources.back(), Step::check, words);
+    return ask(now, job_.sources.back().node, Step::check, words);
   }
   job_.sources.pop_back();
   next_source(now);
@@ -180,7 +181,7 @@ void Repair::on_keys(Time now, const Reply& reply) {
       keys.emplace_back(key.text);
       words.push_back(key.text);
     }
-    ask(now, job_.sources.back(), Step::values, words);
+    ask(now, job_.sources.back().node, Step::values, words);
   }
   proceed(now);
 }

@@ -30,8 +30,10 @@ class Session;
 /// reachable nodes and above every counter that was read. Counters may be forbidden if other users
 /// share the nodes: the first refusal ends the reading, since a floor makes the rest needless.
 ///
-/// A source must not have forgotten anything since it was last asked for a vote, so its enrolment
-/// is compared after its counters have been read. One node is repaired at a time; the others wait.
+/// A source must not have forgotten anything while it is read. A record stands for one enrolment,
+/// so the record of each source is noted before its counters are read, and compared after that; a
+/// record that the link has read meanwhile does not count. One node is repaired at a time; the
+/// others wait.
 /// The repairer's mark on the node is refreshed for as long as the repair takes, so that no other
 /// client reads the same counters at the same time.
 class Repair {
@@ -70,11 +72,16 @@ class Repair {
   std::vector<int> waiting_;  ///< nodes to be repaired after this one
   std::uint32_t run_ = 0;     ///< answers of an earlier run do not count
 
+  /// A node whose counters are copied.
+  struct Source {
+    int node;
+    std::string record;  ///< as it was noted before its counters are read; empty if it has none
+  };
   /// The repair of one node.
   struct Job {
-    int target = -1;           ///< the node; -1: none
-    std::vector<int> sources;  ///< nodes still to be copied from, the last one first
-    redis::Membership as;      ///< the membership to enrol the node with
+    int target = -1;              ///< the node; -1: none
+    std::vector<Source> sources;  ///< nodes still to be copied from, the last one first
+    redis::Membership as;         ///< the membership to enrol the node with
     bool from_quorum = false;
     bool by_clock = false;       ///< a floor above the clocks is needed
     bool refused = false;        ///< this user may not read or write all counters

@@ -32,6 +32,7 @@ std::string why_forgetful(const ServerFacts& facts, bool has_text,
 EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
   record.run_id = facts_.run();
+  record.nonce = nonce(random_);
   record.terms = config_.terms();
   record.members = as.mark();
   return record;
@@ -161,9 +162,17 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       if (reply.type != Type::status) return rest(now, Step::waiting, not_voting_.why);
       outputs_.repair = true;
       return go(Step::repairing);
+    case Step::naming:
+      if (!done) return go(Step::applying);
+      candidacy_.names(change_.to);
+      rest(now, Step::waiting, not_voting_.why);
+      return name_times();
     case Step::yielding: return rest(now, Step::waiting, not_voting_.why);
     case Step::enrolling:
-      if (!done) return go(Step::applying);
+      if (!done) {
+        candidacy_.doubt();
+        return go(Step::applying);
+      }
       candidacy_.end();
       return enrol_as(now, change_.to, *EnrolmentRecord::parse(change_.to), change_.as);
     default: return;  // nothing was asked
@@ -179,9 +188,10 @@ void Enrolment::change_terms(std::string_view key, std::string_view from, core::
   go(Step::replacing);
 }
 
-/// The candidate script replies {1, the record of this run} or {2, the current candidate}.
+/// The candidate script replies {1, the record of this run}, or {2, the current candidate, TIME}.
 void Enrolment::on_candidate(Time now, const Reply& reply) {
-  if (reply.type != Reply::Type::array || reply.elements.size() != 2 ||
+  if (reply.type != Reply::Type::array || reply.elements.size() < 2 ||
+      reply.elements.size() != static_cast<std::size_t>(reply.elements[0].integer + 1) ||
       reply.elements[1].type != Reply::Type::string) {
     return refuse(now, Vote::failed, "cannot be enrolled: it answers with something else");
   }
@@ -192,7 +202,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   const EnrolmentTerms& its = candidate.record.terms;
   const std::chrono::milliseconds wait(std::max(its.max_ttl_ms, candidate.wait_ms));
   const std::optional<MembersMark> before = candidacy_.mark();
-  candidacy_.reads(candidate);
+  candidacy_.reads(candidate, reply.elements[2].integer);
   const EnrolmentTerms ours = config_.terms();
   if (its != ours) {
     candidacy_.forget();
@@ -206,13 +216,49 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   candidacy_.stands(now, text, wait, config_.drift_factor);
   if (candidacy_.was_replaced()) outputs_.check = true;
   candidacy_.look(now);
+  candidacy_.weigh(now, nodes());
   const bool ripe = candidacy_.ripe();
+  outputs_.times = !ripe;
   if (ripe) outputs_.news = true;  // the others may have to be looked at before they can vouch
   const bool waited = ripe || core::planted(core::Mutant::repair_before_the_wait);
   if (waited && others_.admitted) return go(Step::claiming);
   if (ripe) return rest(now, Step::waiting, others_.why_not);
   rest(now, Step::waiting, not_voting_.why);
   next_look_ = std::min(next_look_, candidacy_.until());
+  name_times();
+}
+
+/// Adds TIMEs of other nodes that the candidate lacks.
+void Enrolment::name_times() {
+  std::optional<std::string> named = candidacy_.with_times();
+  if (!named) return;
+  change_.to = *std::move(named);
+  go(Step::naming);
+}
+
+void Enrolment::hears_time(Time now, std::string_view nonce, const std::string& name,
+                           std::int64_t time) {
+  candidacy_.hears(nonce, name, time);
+  if (step_ != Step::waiting) return;
+  if (candidacy_.weigh(now, nodes())) {
+    outputs_.news = true;
+    next_look_ = now;
+  } else {
+    name_times();
+  }
+}
+
+bool Enrolment::is_at_work() const {
+  switch (step_) {
+    case Step::applying:
+    case Step::naming:
+    case Step::claiming:
+    case Step::repairing:
+    case Step::yielding:
+    case Step::enrolling: return true;
+    case Step::waiting: return candidacy_.ripe() && others_.admitted;
+    default: return false;
+  }
 }
 
 /// Whether this candidate has another founding than ours while the list is being founded. Of two
@@ -252,6 +298,7 @@ void Enrolment::done(const Done& what) {
   const auto* const repaired = std::get_if<Repaired>(&what);
   if (repaired == nullptr) return go(Step::yielding);
   EnrolmentRecord record = wanted(repaired->as);
+  record.nonce = core::planted(core::Mutant::record_without_nonce) ? "0" : candidacy_.nonce();
   record.floor = repaired->floor;
   record.since = repaired->since;
   change_.as = repaired->as;
@@ -267,23 +314,22 @@ void Enrolment::look_at(Time now, ServerFacts facts) {
 
 bool Enrolment::take_command(Time now, std::string& out) {
   if (!std::exchange(outputs_.command, false)) return false;
-  const auto proposal = [this] {
-    return candidacy_.propose(wanted(*others_.founded), random_, known_);
-  };
+  const auto proposal = [this] { return candidacy_.propose(wanted(*others_.founded), known_); };
   switch (step_) {
     case Step::reading: read_texts(out); break;
-    case Step::replacing: change_.replace(out, proposal(), candidacy_.life(config_.max_ttl)); break;
+    case Step::replacing: change_.replace(out, proposal(), Candidacy::life); break;
     case Step::applying:
       if (!others_.admitted && !candidacy_.refusal(others_.founded->to).empty()) {
         refuse(now, Vote::nodes_differ, candidacy_.refusal(others_.founded->to));
         return false;
       }
       candidacy_.asks(now);
-      offer(out, facts_.run(), proposal(), candidacy_.life(config_.max_ttl));
+      offer(out, candidacy_.patience(config_.max_ttl), facts_.run(), proposal(), Candidacy::life);
       break;
+    case Step::naming: change_.witness(out, candidacy_.text(), Candidacy::life); break;
     case Step::claiming: change_.claim(out, random_); break;
     case Step::yielding: change_.yield(out); break;
-    case Step::enrolling: change_.enrol(out, candidacy_.text()); break;
+    case Step::enrolling: change_.enrol(out, candidacy_.text(), candidacy_.age()); break;
     default: return false;  // there is nothing to ask
   }
   return true;
@@ -294,6 +340,7 @@ Enrolment::Standing Enrolment::standing() const {
     case Step::enrolled: return Standing::enrolled;
     case Step::refused: return Standing::refused;
     case Step::waiting:
+    case Step::naming:
     case Step::claiming:
     case Step::repairing:
     case Step::yielding:

@@ -80,6 +80,9 @@ class Enrolment {
   void done(const Done& what);
   /// Takes the facts that a connected node reports now.
   void look_at(core::Time now, ServerFacts facts);
+  /// Another node has told its TIME, after the candidate with this nonce was seen here.
+  void hears_time(core::Time now, std::string_view nonce, const std::string& name,
+                  std::int64_t time);
   /// The other nodes' reports.
   struct Others {
     bool ever = false;    ///< some node was ever enrolled: then locks may be held
@@ -105,6 +108,11 @@ class Enrolment {
   /// Whether the server must be asked for its facts, for look_at(), before the command that is
   /// taken next; true once each time.
   bool take_check() { return std::exchange(outputs_.check, false); }
+  /// Whether the other nodes are to be asked for their TIMEs, for hears_time(); true once each
+  /// time.
+  bool take_times() { return std::exchange(outputs_.times, false); }
+  /// Whether a step is under way that ends with an answer of some node, not with a time.
+  [[nodiscard]] bool is_at_work() const;
   [[nodiscard]] core::Time deadline() const { return next_look_; }
   [[nodiscard]] Standing standing() const;
   /// Whether the record was asked for, and is still to come.
@@ -142,7 +150,7 @@ class Enrolment {
   [[nodiscard]] const Config& config() const { return config_; }
   /// Our mark under the repairer's key while we repair.
   [[nodiscard]] const std::string& mark() const { return change_.mark; }
-  /// The record that we want the node to have.
+  /// The record that we want the node to have, with a new nonce.
   [[nodiscard]] EnrolmentRecord wanted(const Membership& as) const;
   [[nodiscard]] const Others& others() const { return others_; }
 
@@ -153,6 +161,7 @@ class Enrolment {
     replacing,  ///< our candidate replaces a record or a candidate with other terms
     applying,   ///< the candidate is being put on the node, or looked at
     waiting,    ///< max_ttl has to pass; the candidate is looked at now and then
+    naming,     ///< TIMEs of other nodes are being added to the candidate
     claiming,   ///< max_ttl has passed: trying to become the repairer
     repairing,  ///< the user repairs the counters
     yielding,   ///< the repair failed: giving up the mark, so that another client may try
@@ -163,6 +172,8 @@ class Enrolment {
 
   void judge(core::Time now, const RecordTexts& texts);
   void on_candidate(core::Time now, const Reply& reply);
+  void name_times();
+  [[nodiscard]] int nodes() const { return static_cast<int>(others_.founded->to.size()); }
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
   void enrol_as(core::Time now, const std::string& text, const EnrolmentRecord& record,
                 const Membership& membership);
@@ -177,7 +188,7 @@ class Enrolment {
   Step step_ = Step::idle;
   /// Outputs that are each taken once.
   struct Outputs {
-    bool command = false, repair = false, check = false, news = false;
+    bool command = false, repair = false, check = false, times = false, news = false;
   };
   Outputs outputs_;
   bool known_ = false;     ///< some node was enrolled

@@ -115,7 +115,7 @@ TEST_F(Enroll, ChangesMaxTtlAfterTheLongerOfTheTwo) {
     ASSERT_EQ(ended.code, 0) << ended.err;
     EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
     EXPECT_THAT(*cluster.value(0, enrolment),
-                HasSubstr(max_ttl == "2s" ? ":2000,86400@#" : ":1000,86400@#"));
+                HasSubstr(max_ttl == "2s" ? "@2000,86400@#" : "@1000,86400@#"));
   }
 }
 
@@ -143,7 +143,7 @@ TEST_F(Enroll, ACandidateOfAClientWithAnotherMaxTtlIsReplaced) {
   EXPECT_EQ(told.code, 64);
   EXPECT_THAT(told.err, HasSubstr("by a client with another max_ttl"));
   ASSERT_EQ(quorumlock({"enroll"}).code, 0);
-  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":2000,86400@#"));
+  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr("@2000,86400@#"));
 }
 
 TEST_F(Enroll, NewEnrollsAtOnce) {
@@ -164,7 +164,7 @@ TEST_F(Enroll, NewIsRefusedIfANodeIsNotNew) {
     EXPECT_EQ(error.at("code"), code == 64 ? "misconfigured" : "no_quorum");
     EXPECT_THAT(error.at("message"), HasSubstr(why));
   };
-  cluster.raw(1, {"SET", enrolment, "0123:1000,86400"});
+  cluster.raw(1, {"SET", enrolment, "0123:abc@1000,86400"});
   refused("enrolled already");
   EXPECT_EQ(enrolled(), 1);
   cluster.raw(1, {"DEL", enrolment});
@@ -231,7 +231,7 @@ TEST_F(Enroll, ForceEnrollsNodesThatAreNotNew) {
   EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
   use_max_ttl("2s");
   ASSERT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
-  EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr(":2000,86400@#"));
+  EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr("@2000,86400@#"));
   EXPECT_EQ(cluster.value(1, "quorumlock:fence:orders"), "7");
   EXPECT_EQ(quorumlock({"enroll", "--force"}).code, 64);  // only with --new
 }

@@ -53,6 +53,7 @@ set(simulated
   loop/repair
   loop/sender
   loop/session
+  loop/witnesses
   redis/attempts
   redis/candidacy
   redis/dispatch
@@ -71,6 +72,7 @@ set(simulated
   redis/reply
   redis/settlement_wait
   redis/subscriber
+  redis/timed_wait
   redis/verbs/acquire
   redis/verbs/call
   redis/verbs/line

@@ -83,18 +83,20 @@ enum class Focus {
   traps,        ///< events are arranged so that one certain mistake does harm
   unfenced,     ///< the list of nodes changes, and locks are plain SETs, which compare no record
   hand_overs,   ///< locks that many wait for are given back at once, and the nodes are slow
+  stale_sources,  ///< an idle client repairs a node from one that forgot; its questions are late
+  short_lives,    ///< clients live for less than max_ttl, and nodes boot with a wrong clock
 };
-inline constexpr int focuses = static_cast<int>(Focus::hand_overs) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::short_lives) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 /// The names, in the same order.
 inline constexpr std::string_view focus_names[] = {
-    "everything", "fences",   "order",    "forgetting", "lateness",    "clocks",
-    "giving_up",  "raises",   "relapses", "line",       "sets",        "readers",
-    "permits",    "pieces",   "silence",  "tokens",     "standstills", "disks",
-    "tenants",    "idleness", "members",  "replacing",  "shrinking",   "in_a_row",
-    "forks",      "founding", "traps",    "unfenced",   "hand_overs"};
+    "everything", "fences",        "order",       "forgetting", "lateness", "clocks",   "giving_up",
+    "raises",     "relapses",      "line",        "sets",       "readers",  "permits",  "pieces",
+    "silence",    "tokens",        "standstills", "disks",      "tenants",  "idleness", "members",
+    "replacing",  "shrinking",     "in_a_row",    "forks",      "founding", "traps",    "unfenced",
+    "hand_overs", "stale_sources", "short_lives"};
 static_assert(std::size(focus_names) == focuses);
 inline std::string_view to_string(Focus focus) {
   return focus_names[static_cast<std::size_t>(focus)];
@@ -133,10 +135,12 @@ struct Draw {
   bool blind_spots = false;  ///< each client loses sight of one node after another (partition)
   bool one_ahead = false;    ///< the counters of one node begin far above the others'
   bool silences = false;     ///< see Focus::silence
-  bool late_comer = false;   ///< the last client asks for nothing until long after max_ttl
-  int in_order = 0;          ///< percentage of waits that are in the line
-  int sets = 0;              ///< percentage of requests that are for several keys
-  int capacity = 0;          ///< permits of the semaphore; 0: the lock is not a semaphore
+  bool short_lives = false;  ///< see ShortLives
+  bool stale_source = false;       ///< see StaleSource
+  bool late_comer = false;         ///< the last client asks for nothing until long after max_ttl
+  int in_order = 0;                ///< percentage of waits that are in the line
+  int sets = 0;                    ///< percentage of requests that are for several keys
+  int capacity = 0;                ///< permits of the semaphore; 0: the lock is not a semaphore
   bool capacities_differ = false;  ///< every other client has a capacity of one permit more
   core::Duration entry_life{};     ///< the life of an entry in a line, unless it is refreshed
   int to_read = 0;                 ///< percentage of locks that are shared
@@ -287,6 +291,9 @@ void draw_traps(Draw& draw, test::SeededRandom& random);
 void draw_permits(Draw& draw, test::SeededRandom& random);
 /// Draws the options of Focus::hand_overs.
 void draw_hand_overs(Draw& draw, test::SeededRandom& random);
+// draw_waits.cpp
+void draw_stale_sources(Draw& draw, test::SeededRandom& random);
+void draw_short_lives(Draw& draw, test::SeededRandom& random);
 /// Draws the options of Focus::disks.
 void draw_disks(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some may not read all counters, and nodes that forget just after a vote.

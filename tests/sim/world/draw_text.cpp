@@ -117,6 +117,8 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("forgets_in", draw.forgets_in);
   visit("moves_at_commit", draw.moves_at_commit);
   visit("faults_follow_looks", draw.faults_follow_looks);
+  visit("stale_source", draw.stale_source);
+  visit("short_lives", draw.short_lives);
   visit("faults", draw.faults);
 }
 

@@ -279,6 +279,7 @@ void Faults::restart(int node) {
   if (server.running()) return;
   const bool from_an_old_file = draw_.durable && !server.writes();
   server.restart(now());
+  if (!scene_.healing) world_.short_lives.booted(node);
   if (!draw_.durable) forgets(node);
   if (from_an_old_file) world_.disks.has_other_data(node);
 }

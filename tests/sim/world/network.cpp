@@ -57,6 +57,9 @@ void Network::send(Client& client, int number, std::string bytes, bool rest_is_l
   if (draw_.faults_follow_raises && bytes.find(redis::raise_script.sha1) != bytes.npos) {
     wire.last_to = when = world_.faults.hinder(client, node, when);
   }
+  if (draw_.stale_source) {
+    wire.last_to = when = world_.stale_source.delay(client, node, bytes, when);
+  }
   if (draw_.in_pieces && !scene_.healing && random_.one_in(2)) {
     std::string rest = bytes.substr(random_.index(bytes.size()));
     bytes.resize(bytes.size() - rest.size());

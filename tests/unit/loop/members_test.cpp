@@ -78,7 +78,7 @@ TEST_F(MembersCalledOtherwise, AnAcquisitionWaitsForTheNodeThatWasNeverReached) 
 TEST_F(MembersCalledOtherwise, ANodeThatWasRestartedSaysItsNameOnceItIsEnrolled) {
   // n2 remembers that it is b. A record of an earlier run may be a copy, so that we do not take the
   // name, but no node calls our list wrong.
-  driver.servers[1].enrolment = "run9:1000,86400";
+  driver.servers[1].enrolment = "run9:abc@1000,86400";
   driver.start();
   for (const int node : {0, 1, 2}) {
     EXPECT_EQ(driver.session.link(node).reason(), Vote::quarantined) << node;
@@ -89,10 +89,12 @@ TEST_F(MembersCalledOtherwise, ANodeThatAnotherClientIsEnrollingSaysItsNameThen)
   // n2 has forgotten everything, and waits with another client's candidate for b.
   driver.servers[1].enrolment = "";
   driver.start();
-  redis::EnrolmentRecord record = *redis::EnrolmentRecord::parse("run2:1000,86400");
+  redis::EnrolmentRecord record = *redis::EnrolmentRecord::parse("run2:abc@1000,86400");
   record.members = driver.servers[1].members->mark();
-  const std::string candidate = redis::EnrolmentCandidate{record, "5", 0, false}.to_string();
-  driver.reply(1, "EVAL candidate", "*2\r\n:2\r\n" + LinkDriver::bulk(candidate));
+  const std::string candidate = redis::EnrolmentCandidate{record, 0, false}.to_string();
+  driver.reply(
+      1, "EVAL candidate",
+      "*3\r\n:2\r\n" + LinkDriver::bulk(as_it_stands(candidate)) + ":1700000000000000\r\n");
   for (const int node : {0, 1, 2}) {
     EXPECT_EQ(driver.session.link(node).reason(), Vote::quarantined) << node;
   }
