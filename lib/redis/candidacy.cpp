@@ -24,9 +24,9 @@ std::string nonce(core::Random& random) {
   return text;
 }
 
-std::string Candidacy::propose(EnrolmentRecord record, core::Random& random, bool known) const {
+std::string Candidacy::propose(EnrolmentRecord record, core::Random& random) const {
   const std::chrono::milliseconds max_ttl(record.terms.max_ttl_ms);
-  EnrolmentCandidate candidate{std::move(record), nonce(random), 0, known};
+  EnrolmentCandidate candidate{std::move(record), nonce(random), 0};
   if (longest_ > max_ttl) {
     candidate.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(longest_).count();
   }
@@ -45,10 +45,7 @@ std::string Candidacy::refusal(const NodeNames& list) const {
 }
 
 void Candidacy::stands(Time now, std::string text, core::Duration wait, double drift_factor) {
-  const auto without_mark = [](std::string_view one) {
-    return one.ends_with(known_mark) ? one.substr(0, one.size() - known_mark.size()) : one;
-  };
-  const bool same = without_mark(text) == without_mark(text_);
+  const bool same = text == text_;
   replaced_ = !same && !text_.empty();
   text_ = std::move(text);
   if (same) return;

@@ -17,7 +17,7 @@ class Candidacy {
  public:
   /// The candidate that we would write for this future record. If the wait is longer than its
   /// max_ttl, it contains the wait, so that a client that adopts the candidate waits as long.
-  [[nodiscard]] std::string propose(EnrolmentRecord record, core::Random& random, bool known) const;
+  [[nodiscard]] std::string propose(EnrolmentRecord record, core::Random& random) const;
   /// The time to live of a candidate, in ms, after the last look at it. A waiting client looks at
   /// it every second, so it lives for as long as any client waits.
   [[nodiscard]] std::string life(core::Duration max_ttl) const;

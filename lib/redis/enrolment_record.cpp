@@ -120,8 +120,6 @@ std::string EnrolmentRecord::to_string() const {
 
 std::optional<EnrolmentCandidate> EnrolmentCandidate::parse(std::string_view text) {
   EnrolmentCandidate candidate;
-  candidate.known = text.ends_with(known_mark);
-  if (candidate.known) text.remove_suffix(known_mark.size());
   const std::vector<std::string_view> words = split(text, ':');
   if (words.size() < 3 || words.size() > 4) return std::nullopt;
   const std::size_t record = words[0].size() + words[1].size() + 1;
@@ -136,7 +134,6 @@ std::optional<EnrolmentCandidate> EnrolmentCandidate::parse(std::string_view tex
 std::string EnrolmentCandidate::to_string() const {
   std::string text = record.to_string() + ':' + nonce;
   if (wait_ms != 0) text += ':' + std::to_string(wait_ms);
-  if (known) text += known_mark;
   return text;
 }
 

@@ -58,14 +58,11 @@ struct EnrolmentRecord {
 bool is_this_run(std::string_view recorded, std::string_view reported);
 
 /// The candidate under candidate_key while a node waits: the future record, without a floor,
-/// followed by ":nonce" and, if the wait is longer than its max_ttl, by ":wait in ms"; and by
-/// known_mark, if a client that looked at it has ever seen a node of this cluster enrolled.
-inline constexpr std::string_view known_mark = ":known";
+/// followed by ":nonce" and, if the wait is longer than its max_ttl, by ":wait in ms".
 struct EnrolmentCandidate {
   EnrolmentRecord record;
   std::string nonce;
   std::int64_t wait_ms = 0;
-  bool known = false;
 
   static std::optional<EnrolmentCandidate> parse(std::string_view text);
   [[nodiscard]] std::string to_string() const;

@@ -60,7 +60,7 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"usual", "run-1:30000,86400@#f.0s.d"},
       {"terms", "$usual | $usual | $usual | $usual | run-2:30000,86400@#f.0s.e"},
       {"run", "run-1 | run-2"},
-      {"waits", "$run:30000,86400@#f.0s.e:abc | $run:30000,86400@#f.0s.e:abc:known"},
+      {"waits", "$run:30000,86400@#f.0s.e:abc"},
       {"votes", "$lock $counter"},
       {"both", "$one $two $counters"},
       // A batch never names another lock's counter, which no resource is called.

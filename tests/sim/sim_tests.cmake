@@ -55,6 +55,7 @@ set(simulated
   loop/session
   redis/attempts
   redis/candidacy
+  redis/client_name
   redis/dispatch
   redis/electorate
   redis/endpoint
