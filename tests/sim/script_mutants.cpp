@@ -155,7 +155,7 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "if not (found.err and redis.call('GET', counters[1]) or found[1]) then"},
       {candidate_overwritten, &candidate_script, "if not is_this_runs(found) then", "if true then"},
       {candidate_of_others_prolonged, &candidate_script,
-       "elseif list_of(text) == list_of(ARGV[2]) then", "else"},
+       "if list_of(found) == list_of(ARGV[2]) then", "if true then"},
   };
   return all;
 }
