@@ -112,6 +112,7 @@ enum class Mutant {
   hopeless_list_kept,
   list_on_disk_ignored,
   decided_record_kept,
+  refused_write_repeated,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the text of the scripts for several locks.

@@ -248,6 +248,10 @@ void Driver::ask_facts() {
   session_.ask_facts(Clock::now());
 }
 
+void Driver::doubt(int node) {
+  session_.doubt(Clock::now(), node);
+}
+
 // The end.
 
 void Driver::close(detail::Handler<> handler) {

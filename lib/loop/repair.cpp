@@ -91,7 +91,7 @@ void Repair::choose_sources() {
 void Repair::next_source(Time now) {
   if (job_.sources.empty()) return ask_times(now);
   reading_.cursor.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
-  reading_.scan_next = !job_.refused;
+  reading_.scan_next = true;
   proceed(now);
 }
 
@@ -111,11 +111,11 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
   if (job_.target < 0 || tag.claim.generation != run_) return;
   if (reply == nullptr) return finish(now, false);
   --reading_.unanswered;
-  const auto step = static_cast<Step>(tag.round);
   if (reply->type == Reply::Type::error) {
-    const bool forbidden = redis::vote_of_error(reply->text) == Vote::unauthorized;
-    return forbidden ? on_refusal(now, step) : finish(now, false);
+    job_.refused = redis::vote_of_error(reply->text) == Vote::unauthorized;
+    return finish(now, false);
   }
+  const auto step = static_cast<Step>(tag.round);
   switch (step) {
     case Step::mark:
     case Step::write:
@@ -145,15 +145,6 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
   }
 }
 
-/// This user may not run a command, usually because it concerns counters of other users' locks.
-void Repair::on_refusal(Time now, Step step) {
-  if (step != Step::scan && step != Step::values && step != Step::write) return finish(now, false);
-  job_.refused = job_.by_clock = true;
-  reading_.scan_next = false;
-  if (step == Step::values) reading_.keys.pop_front();
-  proceed(now);
-}
-
 void Repair::end_of_source(Time now) {
   if (job_.from_quorum) {
     const std::string_view words[] = {"GET", redis::enrolment_key};
@@ -172,7 +163,7 @@ void Repair::ask_times(Time now) {
 void Repair::on_keys(Time now, const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2) return finish(now, false);
   reading_.cursor = reply.elements[0].text;
-  reading_.scan_next = reading_.cursor != "0" && !job_.refused;
+  reading_.scan_next = reading_.cursor != "0";
   const std::span<const Reply> found = reply.elements[1].elements;
   for (std::size_t i = 0; i < found.size(); i += values_a_call) {
     std::vector<std::string>& keys = reading_.keys.emplace_back();
@@ -246,7 +237,7 @@ void Repair::finish(Time now, bool done) {
         .as = job_.as};
     session_.link(node).done(now, repaired);
   } else {
-    session_.link(node).done(now, redis::Enrolment::RepairFailed());
+    session_.link(node).done(now, redis::Enrolment::RepairFailed{job_.refused});
   }
   session_.touched(node);
   start(now);

@@ -24,9 +24,9 @@ std::string nonce(core::Random& random) {
   return text;
 }
 
-std::string Candidacy::propose(EnrolmentRecord record, bool known) const {
+std::string Candidacy::propose(EnrolmentRecord record) const {
   const std::chrono::milliseconds max_ttl(record.terms.max_ttl_ms);
-  EnrolmentCandidate candidate{std::move(record), 0, known};
+  EnrolmentCandidate candidate{std::move(record)};
   if (longest_ > max_ttl) {
     candidate.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(longest_).count();
   }
@@ -47,7 +47,6 @@ std::string Candidacy::refusal(const NodeNames& list) const {
 void Candidacy::stands(Time now, std::string text, core::Duration wait, double drift_factor) {
   // What is behind the TIME of its beginning is added meanwhile.
   const auto beginning = [](std::string_view one) {
-    if (one.ends_with(known_mark)) one.remove_suffix(known_mark.size());
     return one.substr(0, one.find(',', std::min(one.size(), one.find(';'))));
   };
   const bool same = beginning(text) == beginning(text_);

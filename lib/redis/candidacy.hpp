@@ -21,7 +21,7 @@ class Candidacy {
  public:
   /// The candidate that we would write for this future record. If the wait is longer than its
   /// max_ttl, it contains the wait, so that a client that adopts the candidate waits as long.
-  [[nodiscard]] std::string propose(EnrolmentRecord record, bool known) const;
+  [[nodiscard]] std::string propose(EnrolmentRecord record) const;
   /// The time to live of a candidate, in ms, after the last look by a client of its list: clients
   /// that bring the node back may come rarely.
   static constexpr std::string_view life = "604800000";

@@ -29,6 +29,9 @@ namespace quorumlock::redis {
 ///
 /// Whether a node may be enrolled, and with which membership, depends on the other nodes: the user
 /// judges them with an Electorate, and passes the result to follow().
+///
+/// The node may refuse our user the right to write its record. Then another client has to enrol the
+/// node: this one looks whether that has been done, and tries no write again on this connection.
 class Enrolment {
  public:
   struct Config {
@@ -74,7 +77,9 @@ class Enrolment {
     std::int64_t since = 0;
     Membership as = {};
   };
-  struct RepairFailed {};
+  struct RepairFailed {
+    bool refused = false;  ///< our user may not read or write some counters
+  };
   /// The end of the repair that the user was asked for.
   using Done = std::variant<Repaired, RepairFailed>;
   void done(const Done& what);
@@ -143,8 +148,18 @@ class Enrolment {
   [[nodiscard]] bool knows_groups() const { return config_.groups.empty() || own_word_; }
   /// Whether something has changed that other nodes' links have to know; true once each time.
   bool take_news() { return std::exchange(outputs_.news, false); }
-  /// Whether some client has seen nodes of this cluster enrolled, so clients may hold locks.
-  [[nodiscard]] bool was_enrolled() const { return known_; }
+  /// Whether this client has seen a node of this cluster enrolled, so clients may hold locks.
+  [[nodiscard]] bool was_enrolled() const { return others_.ever; }
+  /// Whether the node has let our user write on this connection what decides whether it votes.
+  [[nodiscard]] bool may_enrol() const { return right_ == Right::to_enrol; }
+  /// Whether the node waits to be enrolled, and our user may not do that.
+  [[nodiscard]] bool awaits_operator() const { return awaits_operator_; }
+  /// Whether such a node has no candidate, so no client that may enrol it has looked at it.
+  [[nodiscard]] bool nobody_enrols() const {
+    return awaits_operator_ && right_ == Right::to_look && !begun_by_another_;
+  }
+  /// How often this client has enrolled the node.
+  [[nodiscard]] std::uint64_t enrolments() const { return enrolments_; }
   /// The node's present run, as a record names it.
   [[nodiscard]] std::string run() const { return facts_.run(); }
   [[nodiscard]] const Config& config() const { return config_; }
@@ -170,10 +185,17 @@ class Enrolment {
     refused,  ///< the node is looked at again now and then
   };
 
+  [[nodiscard]] bool is_tenant() const { return right_ >= Right::to_look; }
   void judge(core::Time now, const RecordTexts& texts);
+  /// What our user may do with the keys of the node, as far as the node has said.
+  enum class Right { untried, to_enrol, to_look, none };
+
   void on_candidate(core::Time now, const Reply& reply);
   void name_times();
   [[nodiscard]] int nodes() const { return static_cast<int>(others_.founded->to.size()); }
+  void on_look(core::Time now, const Reply& reply);
+  void on_refusal(core::Time now, const Reply& reply);
+  void leave_to_others(core::Time now);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
   void enrol_as(core::Time now, const std::string& text, const EnrolmentRecord& record,
                 const Membership& membership);
@@ -191,7 +213,9 @@ class Enrolment {
     bool command = false, repair = false, check = false, times = false, news = false;
   };
   Outputs outputs_;
-  bool known_ = false;     ///< some node was enrolled
+  Right right_ = Right::untried;
+  bool awaits_operator_ = false, begun_by_another_ = false;
+  std::uint64_t enrolments_ = 0;
   bool own_word_ = false;  ///< the node has a record of our groups
   RecordChange change_;
   Enrolled enrolled_;

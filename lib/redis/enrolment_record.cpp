@@ -123,8 +123,6 @@ std::string EnrolmentRecord::to_string() const {
 
 std::optional<EnrolmentCandidate> EnrolmentCandidate::parse(std::string_view text) {
   EnrolmentCandidate candidate;
-  candidate.known = text.ends_with(known_mark);
-  if (candidate.known) text.remove_suffix(known_mark.size());
   const std::size_t begins = text.find(';');
   if (begins == text.npos) return std::nullopt;
   const std::vector<std::string_view> times = split(text.substr(begins + 1), ',');
@@ -150,7 +148,6 @@ std::string EnrolmentCandidate::to_string() const {
   if (wait_ms != 0) text += ':' + std::to_string(wait_ms);
   if (begun != 0) text += ';' + std::to_string(begun);
   for (const auto& [name, time] : times) text += ',' + name + '=' + std::to_string(time);
-  if (known) text += known_mark;
   return text;
 }
 

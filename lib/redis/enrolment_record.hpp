@@ -66,15 +66,12 @@ bool is_this_run(std::string_view recorded, std::string_view reported);
 /// The candidate under candidate_key while a node waits: the future record, without a floor,
 /// followed by ":wait in ms" if the wait is longer than its max_ttl; then by ";" and the node's
 /// TIME at which it began, and by ",name=TIME" for each other node that was read since (see
-/// TimedWait); and by known_mark, if a client that looked at it has ever seen a node of this
-/// cluster enrolled. TIMEs are in us since 1970. The node puts its own there when the candidate is
+/// TimedWait). TIMEs are in us since 1970. The node puts its own there when the candidate is
 /// written.
 using NodeTimes = std::map<std::string, std::int64_t, std::less<>>;
-inline constexpr std::string_view known_mark = ":known";
 struct EnrolmentCandidate {
   EnrolmentRecord record;
   std::int64_t wait_ms = 0;
-  bool known = false;
   std::int64_t begun = 0;  ///< 0: it is only proposed
   NodeTimes times = {};
 

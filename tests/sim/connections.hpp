@@ -21,7 +21,9 @@ struct Connection {
   bool authenticated = false;
   bool hung_up = false;
   std::set<std::string> channels;  ///< channels that it listens to
-  std::string forbidden;           ///< the lock whose keys it may not touch; empty: none
+  /// Its user may not touch this lock's keys, nor write the keys of the node. Empty: it may.
+  std::string forbidden;
+  int refused_writes = 0;  ///< how often it has tried to write the keys of the node
   Requests requests;
   std::string output;
 };
@@ -31,7 +33,7 @@ struct Connection {
 class Connections {
  public:
   int open();
-  /// Forbids the keys of that lock to the connection's user.
+  /// Forbids the keys of that lock to the connection's user, and writes of the keys of the node.
   void forbid(int number, std::string lock) { at(number).forbidden = std::move(lock); }
   /// Ignored if the connection is gone.
   void feed(int number, std::string_view bytes);

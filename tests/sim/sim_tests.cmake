@@ -56,6 +56,7 @@ set(simulated
   loop/witnesses
   redis/attempts
   redis/candidacy
+  redis/client_name
   redis/dispatch
   redis/electorate
   redis/endpoint

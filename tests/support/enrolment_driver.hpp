@@ -96,6 +96,9 @@ class EnrolmentDriver {
   }
   void hear_ok() { it.on_reply(now, {redis::Reply::Type::status, 0, "OK", {}}); }
   void hear_nil() { it.on_reply(now, {redis::Reply::Type::nil, 0, {}, {}}); }
+  void hear_text(std::string_view text) {
+    it.on_reply(now, {redis::Reply::Type::string, 0, text, {}});
+  }
   void hear_error(std::string_view text) {
     it.on_reply(now, {redis::Reply::Type::error, 0, text, {}});
   }

@@ -41,11 +41,9 @@ inline std::string record_of(const std::string& candidate) {
 
 /// A proposed candidate as it stands on a node, which began at this TIME.
 inline constexpr std::int64_t candidates_begin = 1'700'000'000'000'000;
-inline std::string as_it_stands(std::string candidate) {
+inline std::string as_it_stands(const std::string& candidate) {
   if (candidate.find(';') != candidate.npos) return candidate;
-  const bool known = candidate.ends_with(redis::known_mark);
-  const std::size_t end = candidate.size() - (known ? redis::known_mark.size() : 0);
-  return candidate.insert(end, ";" + std::to_string(candidates_begin));
+  return candidate + ";" + std::to_string(candidates_begin);
 }
 
 /// The same text without the marks in it, and without the TIME of as_it_stands().

@@ -5,10 +5,9 @@
 --   returns  {1, enrolment}        the node has an enrolment of this run
 --            {2, candidate, time}  it has none. A candidate of this run that stands already is adopted and not
 --                                  overwritten, unless it begins in the future: then the node's clock was set
---                                  back. Only the mark of a client that has seen the cluster enrolled is added.
---                                  Each call prolongs its life, unless it is for another list of nodes. If no
---                                  client of that list has looked for longer than our patience, it is replaced:
---                                  clients of this list might wait for ever if nobody wants that one.
+--                                  back. Each call prolongs its life, unless it is for another list of nodes. If
+--                                  no client of that list has looked for longer than our patience, it is
+--                                  replaced: clients of this list might wait for ever if nobody wants that one.
 --> now
 --> begun
 local mark = ARGV[2] .. ':'
@@ -25,8 +24,6 @@ if not since or since > time then
   text = beginning_now(ARGV[3])
 elseif list_of(found) ~= list_of(ARGV[3]) and redis.call('PTTL', KEYS[2]) < ARGV[4] - ARGV[1] then
   text = beginning_now(ARGV[3])
-elseif is_known(ARGV[3]) and not is_known(found) then
-  text = found .. known
 end
 if text ~= found then
   redis.call('SET', KEYS[2], text, 'PX', ARGV[4])

@@ -46,8 +46,9 @@ enum class Fault {
   promote_replica,  ///< a node is lost, and a replica of it takes its place
   follow_another,   ///< a node follows another by mistake, and is promoted again
   fail_back,        ///< a node loses its place to a replica of its own, and gets it back
+  operators_away,   ///< no client that may enrol nodes reaches any of them for a while
 };
-inline constexpr int fault_kinds = static_cast<int>(Fault::fail_back) + 1;
+inline constexpr int fault_kinds = static_cast<int>(Fault::operators_away) + 1;
 std::string_view to_string(Fault fault);
 
 /// The kind of trouble that a seed concentrates on. About half of the seeds draw everything from
@@ -72,7 +73,7 @@ enum class Focus {
   tokens,       ///< extends by token of leases that nodes dropped, others held, renewals set again
   standstills,  ///< clients' clocks stand still
   disks,        ///< durable nodes fail over, are copied, or stop writing their file
-  tenants,      ///< some clients may not touch one lock's keys; nodes forget, clients repair
+  tenants,      ///< some clients may not enrol nodes, nor touch one lock's keys; nodes forget
   idleness,     ///< something on the path forgets idle connections
   members,      ///< the list of nodes changes, and differs from client to client
   replacing,    ///< a node is replaced, and nodes forget just after a step
@@ -152,8 +153,9 @@ struct Draw {
   core::Duration service{};      ///< how long a node then takes for each command
   bool in_pieces = false;        ///< a single write often arrives in two pieces
   bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
-  bool tenants = false;          ///< every other client may not touch the keys of the lock "other"
-  bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is not a number
+  /// Every other client may not write the keys of the nodes, nor touch those of the lock "other".
+  bool tenants = false;
+  bool odd_counter = false;  ///< one node's counter of a lock that nobody uses is not a number
   core::Duration ttl{};
   core::Duration max_ttl{};
   core::Duration delay{};         ///< about how long a message takes
@@ -236,7 +238,7 @@ struct Draw {
   /// Whether only one lock is asked for at a time, so that it is clear how long that may take.
   [[nodiscard]] bool alone() const { return silences || (forgetful_paths && clients == 1); }
   /// Whether this client may not touch the keys of the lock "other".
-  [[nodiscard]] bool is_stranger(std::size_t client) const { return tenants && client % 2 == 0; }
+  [[nodiscard]] bool is_stranger(std::size_t client) const { return tenants && client % 2 == 1; }
   /// The longest that anything may take if a quorum can decide it; see Focus::silence.
   [[nodiscard]] TrueTime promptly() const;
   /// About how long a message takes once everything has healed.
@@ -296,7 +298,7 @@ void draw_stale_sources(Draw& draw, test::SeededRandom& random);
 void draw_short_lives(Draw& draw, test::SeededRandom& random);
 /// Draws the options of Focus::disks.
 void draw_disks(Draw& draw, test::SeededRandom& random);
-/// Draws clients of which some may not read all counters, and nodes that forget just after a vote.
+/// Draws clients of which some may not enrol nodes, and nodes that forget just after a vote.
 Draw draw_tenants(test::SeededRandom& random);
 
 }  // namespace quorumlock::sim

@@ -26,6 +26,7 @@ Draw draw_tenants(test::SeededRandom& random) {
   draw.blind_spots = random.one_in(2);
   draw.faults = {random.one_in(3) ? Fault::crash : Fault::flush};
   if (draw.blind_spots) draw.faults.push_back(Fault::partition);
+  if (random.one_in(2)) draw.faults.push_back(Fault::operators_away);
   return draw;
 }
 

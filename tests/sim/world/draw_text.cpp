@@ -32,6 +32,7 @@ std::string_view to_string(Fault fault) {
     case Fault::promote_replica: return "promote_replica";
     case Fault::follow_another: return "follow_another";
     case Fault::fail_back: return "fail_back";
+    case Fault::operators_away: return "operators_away";
   }
   return "?";
 }

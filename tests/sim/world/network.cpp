@@ -218,6 +218,11 @@ void Network::serve(int node) {
       const Observer::Expected expected = world_.observer.before_command(node, *next);
       server.execute_next(connection, now());
       ++figures_.commands;
+      if (server.connections.is_open(connection) &&
+          server.connections.at(connection).refused_writes > 1) {
+        scene_.history.report("client " + std::to_string(peers.at(connection).client + 1) +
+                              " repeats a write that its user may not make");
+      }
       std::string said = server.connections.take_output(connection);
       world_.observer.after_command(node, peers.at(connection).client, expected, said);
       answer(node, connection, std::move(said));

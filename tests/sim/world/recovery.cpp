@@ -79,17 +79,26 @@ bool Recovery::too_few_vouch() const {
   return most > 0 && most < list.vouchers_needed();
 }
 
-void Recovery::vouch() {
-  trace("the operator vouches for the nodes that forgot");
+/// An operator's client looks at all nodes, as enroll --watch does: nobody else may enrol those
+/// that forgot.
+void Recovery::watch() {
   Client& operators = clients_.front();
   for (const int node : operators.session->nodes()) {
     operators.session->doubt(operators.local(now()), node);
   }
+  world_.processes.turn(operators);
+}
+
+void Recovery::vouch() {
+  trace("the operator vouches for the nodes that forgot");
+  watch();
+  Client& operators = clients_.front();
   operators.session->vouch(operators.local(now()));
   world_.processes.turn(operators);
 }
 
 void Recovery::demand_progress() {
+  if (draw_.tenants) watch();
   // Nodes that forgot vote again after max_ttl; nodes whose clock was wrong are trusted again.
   run_until(now() + 3 * draw_.max_ttl + 15s);
   if (draw_.has(Fault::clock_step)) return;  // a clock that was set back lets keys live longer

@@ -325,5 +325,93 @@ TEST(EnrolmentRefusalDoubt, DoesNotApplyToANodeThatDoesNotVote) {
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
 }
 
+constexpr const char* keys_refused =
+    "NOPERM this user has no permissions to access one of the keys used as arguments";
+constexpr const char* awaits =
+    ", and waits for a client with an operator's rights, which this user has not: quorumlock "
+    "enroll --watch";
+
+TEST(EnrolmentRefusal, AUserThatMayNotEnrolTriesItOnce) {
+  // The first write is refused. After that the candidate and the record are only looked at, until
+  // another client has enrolled the node.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  EXPECT_FALSE(driver.it.awaits_operator());
+  driver.hear_error(keys_refused);
+  EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
+  driver.hear_nil();
+  EXPECT_EQ(driver.it.why(),
+            "has no enrolment: it is new, or has forgotten everything" + std::string(awaits));
+  EXPECT_EQ(driver.it.vote(), Vote::quarantined);
+  EXPECT_TRUE(driver.it.awaits_operator());
+  EXPECT_TRUE(driver.it.nobody_enrols());
+  EXPECT_FALSE(driver.it.may_enrol());
+  for (int again = 0; again < 3; ++again) {
+    EXPECT_EQ(driver.asks(), "nothing");
+    driver.now += look;
+    driver.it.advance(driver.now);
+    EXPECT_EQ(driver.it.standing(), Standing::waiting);
+    EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
+    driver.hear_nil();
+    EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
+    driver.hear_text("run2:30000,86400@#1.0s.2:theirs");
+    EXPECT_FALSE(driver.it.nobody_enrols());
+    EXPECT_FALSE(driver.it.ripe());
+  }
+  driver.now += look;
+  driver.it.advance(driver.now);
+  driver.asks();
+  driver.hear_record("run2:30000,86400");
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  EXPECT_FALSE(driver.it.awaits_operator());
+  EXPECT_EQ(driver.it.enrolments(), 0U);
+}
+
+TEST(EnrolmentRefusal, AUserThatMayNotEvenLookAtTheCandidateAsksOnce) {
+  // Whether anybody enrols the node is then unknown.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear_error(keys_refused);
+  driver.asks();
+  driver.hear_error("NOPERM User t has no permissions to access the 'quorumlock:candidate' key");
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_TRUE(driver.it.awaits_operator());
+  EXPECT_FALSE(driver.it.nobody_enrols());
+  driver.now += look;
+  driver.it.advance(driver.now);
+  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
+  driver.hear_nil();
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+}
+
+TEST(EnrolmentRefusal, ARecordThatHasToGoStaysIfTheUserMayNotReplaceIt) {
+  Driver driver;
+  driver.greet("run2:no record");
+  EXPECT_TRUE(driver.asks().starts_with("replace quorumlock:enrolment "));
+  driver.hear_error(keys_refused);
+  EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
+  driver.hear_nil();
+  EXPECT_EQ(driver.it.why(), "has an enrolment that cannot be read" + std::string(awaits));
+  driver.now += look;
+  driver.it.advance(driver.now);
+  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
+  driver.hear_record("run2:no record");
+  EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
+}
+
+TEST(EnrolmentRefusal, AnotherConnectionMayHaveOtherRights) {
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear_error(keys_refused);
+  driver.reconnect();
+  EXPECT_FALSE(driver.it.awaits_operator());
+  driver.hear(2, driver.proposes());
+  EXPECT_TRUE(driver.it.may_enrol());
+}
+
 }  // namespace
 }  // namespace quorumlock::test
