@@ -261,6 +261,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     case Focus::founding: draw_founding(draw, random); break;
     case Focus::unfenced: draw_unfenced(draw, random); break;
     case Focus::hand_overs: draw_hand_overs(draw, random); break;
+    case Focus::databases: draw_databases(draw, random); break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;

@@ -83,8 +83,9 @@ enum class Focus {
   traps,        ///< events are arranged so that one certain mistake does harm
   unfenced,     ///< the list of nodes changes, and locks are plain SETs, which compare no record
   hand_overs,   ///< locks that many wait for are given back at once, and the nodes are slow
+  databases,    ///< some clients select another database of one server
 };
-inline constexpr int focuses = static_cast<int>(Focus::hand_overs) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::databases) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
@@ -94,7 +95,7 @@ inline constexpr std::string_view focus_names[] = {
     "giving_up",  "raises",   "relapses", "line",       "sets",        "readers",
     "permits",    "pieces",   "silence",  "tokens",     "standstills", "disks",
     "tenants",    "idleness", "members",  "replacing",  "shrinking",   "in_a_row",
-    "forks",      "founding", "traps",    "unfenced",   "hand_overs"};
+    "forks",      "founding", "traps",    "unfenced",   "hand_overs",  "databases"};
 static_assert(std::size(focus_names) == focuses);
 inline std::string_view to_string(Focus focus) {
   return focus_names[static_cast<std::size_t>(focus)];
@@ -149,6 +150,7 @@ struct Draw {
   bool in_pieces = false;        ///< a single write often arrives in two pieces
   bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
   bool tenants = false;          ///< every other client may not touch the keys of the lock "other"
+  bool other_databases = false;  ///< every other client selects another database of the first node
   bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is not a number
   core::Duration ttl{};
   core::Duration max_ttl{};
@@ -291,5 +293,7 @@ void draw_hand_overs(Draw& draw, test::SeededRandom& random);
 void draw_disks(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some may not read all counters, and nodes that forget just after a vote.
 Draw draw_tenants(test::SeededRandom& random);
+/// Draws clients of which some select another database of one node.
+void draw_databases(Draw& draw, test::SeededRandom& random);
 
 }  // namespace quorumlock::sim
