@@ -34,6 +34,9 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
   // An answer that comes after its timeout: the node has been counted already.
   if (node.done || (enrolling_ && answer.tag.round < enrol)) return;
   const Reply* reply = answer.reply;
+  if (driver.link(answer.node).voting_right().vote() == Vote::same_server) {
+    return looked(driver, answer.node, driver.trouble(answer.node));
+  }
   if (reply == nullptr || reply->type == Reply::Type::error) {
     node.may_pass = reply == nullptr;
     if (reply != nullptr && answer.tag.round == clients) {

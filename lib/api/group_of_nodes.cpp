@@ -63,7 +63,7 @@ Result<void> GroupOfNodes::connect() {
     for (const NodeOptions& one : leaving_) {
       const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(one.url);
       if (!endpoint) return endpoint.error();
-      if ((one.name.empty() ? endpoint->member_name() : one.name) == name) url = one.url;
+      if (endpoint->member_name(one.name) == name) url = one.url;
     }
     if (!redis::Endpoint::parse(url)) {
       // A node that has not said its name may be this one.

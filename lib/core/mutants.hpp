@@ -110,6 +110,7 @@ enum class Mutant {
   founded_on_old_looks,
   nodes_left_behind,
   hopeless_list_kept,
+  names_without_a_database,
   list_on_disk_ignored,
   decided_record_kept,
   refused_write_repeated,

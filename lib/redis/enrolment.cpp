@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/mutants.hpp"
+#include "redis/endpoint.hpp"
 #include "redis/keys.hpp"
 #include "redis/verbs/vote.hpp"
 #include "redis/words.hpp"
@@ -113,9 +114,12 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   const std::optional<std::string>& text = texts.record;
   if (config_.only_looks) return refuse(now, Vote::quarantined, "is only looked at");
   std::optional<EnrolmentRecord> record = text ? EnrolmentRecord::parse(*text) : std::nullopt;
-  const std::optional<Membership> membership =
+  std::optional<Membership> membership =
       record && record->members ? Membership::parse(texts.members.value_or(""), *record->members)
                                 : std::nullopt;
+  // A record with the name of another database came here by SWAPDB, or was copied.
+  const bool moved = membership && database_of(membership->name) != database_of(config_.node);
+  if (moved && !core::planted(core::Mutant::names_without_a_database)) membership.reset();
   if (!membership) record.reset();
   if (facts_.run_id.empty())
     return refuse(now, Vote::unauthorized,

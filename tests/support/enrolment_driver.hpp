@@ -33,7 +33,7 @@ class EnrolmentDriver {
 
  private:
   static redis::Enrolment::Config called_n1(redis::Enrolment::Config config) {
-    config.node = "n1";
+    if (config.node.empty()) config.node = "n1";
     return config;
   }
   SeededRandom random_;

@@ -86,8 +86,9 @@ enum class Focus {
   hand_overs,   ///< locks that many wait for are given back at once, and the nodes are slow
   stale_sources,  ///< an idle client repairs a node from one that forgot; its questions are late
   short_lives,    ///< clients live for less than max_ttl, and nodes boot with a wrong clock
+  databases,      ///< some clients select another database of one server
 };
-inline constexpr int focuses = static_cast<int>(Focus::short_lives) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::databases) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
@@ -97,7 +98,7 @@ inline constexpr std::string_view focus_names[] = {
     "raises",     "relapses",      "line",        "sets",       "readers",  "permits",  "pieces",
     "silence",    "tokens",        "standstills", "disks",      "tenants",  "idleness", "members",
     "replacing",  "shrinking",     "in_a_row",    "forks",      "founding", "traps",    "unfenced",
-    "hand_overs", "stale_sources", "short_lives"};
+    "hand_overs", "stale_sources", "short_lives", "databases"};
 static_assert(std::size(focus_names) == focuses);
 inline std::string_view to_string(Focus focus) {
   return focus_names[static_cast<std::size_t>(focus)];
@@ -155,7 +156,8 @@ struct Draw {
   bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
   /// Every other client may not write the keys of the nodes, nor touch those of the lock "other".
   bool tenants = false;
-  bool odd_counter = false;  ///< one node's counter of a lock that nobody uses is not a number
+  bool other_databases = false;  ///< every other client selects another database of the first node
+  bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is not a number
   core::Duration ttl{};
   core::Duration max_ttl{};
   core::Duration delay{};         ///< about how long a message takes
@@ -300,5 +302,7 @@ void draw_short_lives(Draw& draw, test::SeededRandom& random);
 void draw_disks(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some may not enrol nodes, and nodes that forget just after a vote.
 Draw draw_tenants(test::SeededRandom& random);
+/// Draws clients of which some select another database of one node.
+void draw_databases(Draw& draw, test::SeededRandom& random);
 
 }  // namespace quorumlock::sim

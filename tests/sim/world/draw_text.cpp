@@ -83,6 +83,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("by_token", draw.by_token);
   visit("forgetful_paths", draw.forgetful_paths);
   visit("tenants", draw.tenants);
+  visit("other_databases", draw.other_databases);
   visit("odd_counter", draw.odd_counter);
   visit("at_once", draw.at_once);
   visit("window", draw.window);

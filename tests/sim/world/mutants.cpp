@@ -219,6 +219,8 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::decided_record_kept, "decided-record-kept",
        "a node at a decided step that others have passed, or decided otherwise, keeps its record",
        2000, Focus::forks},
+      {Mutant::names_without_a_database, "names-without-a-database",
+       "two databases of one server are one member of the list", 2000, Focus::databases},
       {Mutant::candidate_of_others_prolonged, "candidate-of-others-prolonged",
        "a candidate for a list that nobody wants any more is kept alive by others", 2000,
        Focus::in_a_row},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "redis/keys.hpp"
 #include "sim/world/records.hpp"
@@ -31,6 +32,7 @@ void Recovery::heal() {
   }
   for (Client& client : clients_) {
     if (client.paused) world_.processes.resume(client);
+    if (std::exchange(client.elsewhere, false)) world_.processes.die(client);
   }
   for (Operation& one : operations_) {
     if (one.held && !one.dead) world_.users.give_back(one);

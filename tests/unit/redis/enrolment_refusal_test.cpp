@@ -243,6 +243,18 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   EXPECT_TRUE(driver.asks().starts_with("candidate run2 "));
 }
 
+TEST(EnrolmentRefusal, ARecordOfAnotherDatabaseIsNoRecord) {
+  // SWAPDB, or a copy, has put a record into this database that another one's clients believe in.
+  for (const char* const name : {"n1", "n1/2"}) {
+    Driver driver({.node = "n1/3"});
+    driver.members = founded(name, {"n1/3", "n2", "n3"});
+    driver.greet("run2:30000,86400");
+    EXPECT_EQ(driver.it.standing(), Standing::unknown);
+    EXPECT_TRUE(driver.asks().starts_with("replace quorumlock:enrolment run2:30000,86400 "))
+        << name;
+  }
+}
+
 TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
   // Without a run id it is unknown whether the node has forgotten, even if it has a record.
   Driver driver;
