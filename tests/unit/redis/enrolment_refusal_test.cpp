@@ -367,14 +367,14 @@ TEST(EnrolmentRefusal, AUserThatMayNotEnrolTriesItOnce) {
     EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
     driver.hear_nil();
     EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
-    driver.hear_text("run2:30000,86400@#1.0s.2:theirs");
+    driver.hear_text("run2:theirs@30000,86400@#1.0s.2;17");
     EXPECT_FALSE(driver.it.nobody_enrols());
     EXPECT_FALSE(driver.it.ripe());
   }
   driver.now += look;
   driver.it.advance(driver.now);
   driver.asks();
-  driver.hear_record("run2:30000,86400");
+  driver.hear_record("run2:theirs@30000,86400");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   EXPECT_FALSE(driver.it.awaits_operator());
   EXPECT_EQ(driver.it.enrolments(), 0U);
