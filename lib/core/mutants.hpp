@@ -23,7 +23,6 @@ enum class Mutant {
   no_quarantine,
   quarantine_too_short,
   quarantine_by_a_fast_clock,
-  candidate_without_nonce,
   absent_taken_as_new,
   repair_before_the_wait,
   no_repair,

@@ -17,6 +17,7 @@ namespace quorumlock::sim {
 /// executed yet and the output that was not sent yet.
 struct Connection {
   std::int64_t client_id = 0;
+  std::string name;  ///< as CLIENT SETNAME has set it
   int db = 0;
   bool authenticated = false;
   bool hung_up = false;
@@ -56,6 +57,11 @@ class Connections {
   /// The command that is to be executed next; null if there is none.
   [[nodiscard]] const Words* next(int number) const;
   [[nodiscard]] Connection& at(int number) { return all_.at(number); }
+  /// Calls this for each connection, the oldest first.
+  template <class F>
+  void for_each(F&& call) const {
+    for (const auto& [number, connection] : all_) call(connection);
+  }
   /// Sends the message to all connections that listen to the channel, and returns their number.
   int publish(const std::string& channel, const std::string& message);
   /// The replies and messages since the last call.

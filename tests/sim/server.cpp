@@ -164,7 +164,8 @@ std::string Server::about_server(Connection& connection, std::string_view name, 
   if (name == "auth") return auth(connection, settings_.password, words);
   if (name == "client|id") return resp::integer(connection.client_id);
   if (name == "client|kill") return client_kill(connections, connection, words);
-  if (name == "client|setname") return client_setname(words);
+  if (name == "client|list") return client_list(connections);
+  if (name == "client|setname") return client_setname(connection, words);
   if (name == "config|get") return config_get(*this, words);
   if (name == "eval") return eval(connection, words, false, now);
   if (name == "evalsha") return eval(connection, words, true, now);

@@ -41,8 +41,6 @@ const std::vector<KnownMutant>& known_mutants() {
        Focus::forgetting},
       {Mutant::quarantine_by_a_fast_clock, "quarantine-by-a-fast-clock",
        "it waits as long as a lease is valid, by a clock that may be fast", 10000, Focus::clocks},
-      {Mutant::candidate_without_nonce, "candidate-without-nonce",
-       "two candidates of one run are taken for the same", 5000, Focus::forgetting},
       {Mutant::candidate_overwritten, "candidate-overwritten",
        "each client puts its own candidate there", 5000, Focus::forgetting},
       {Mutant::absent_taken_as_new, "absent-taken-as-new",
