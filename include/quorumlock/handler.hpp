@@ -8,6 +8,18 @@
 
 namespace quorumlock {
 
+namespace detail {
+
+/// What a Handler does with its callable.
+template <class... Args>
+struct HandlerActions {
+  void (*call)(void* place, Args&&... args);
+  void (*move)(void* from, void* to) noexcept;  ///< also destroys `from`
+  void (*destroy)(void* place) noexcept;
+};
+
+}  // namespace detail
+
 /// A move-only callable, like std::move_only_function of C++23. It is called once unless the call
 /// that takes it says otherwise.
 ///
@@ -60,11 +72,7 @@ class Handler {
   }
 
  private:
-  struct Actions {
-    void (*call)(void* place, Args&&... args);
-    void (*move)(void* from, void* to) noexcept;  ///< also destroys `from`
-    void (*destroy)(void* place) noexcept;
-  };
+  using Actions = detail::HandlerActions<Args...>;
 
   template <class Callable>
   static constexpr Actions in_place = {

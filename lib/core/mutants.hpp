@@ -106,7 +106,6 @@ enum class Mutant {
   counters_not_repaired,
   founding_without_id,
   founding_of_two_lists,
-  founded_on_old_looks,
   nodes_left_behind,
   hopeless_list_kept,
   names_without_a_database,

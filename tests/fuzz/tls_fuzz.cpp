@@ -37,7 +37,11 @@ constexpr std::string_view said = "+PONG\r\n";
 
 /// What all inputs share: making keys takes longer than the rest.
 struct Shared {
-  Shared() { certificates.issue("server"); }
+  Shared() {
+    certificates.issue("server");
+    const TlsOptions options{.ca_file = certificates.ca()};
+    contexts.take(options, tls::Files::read(options)).value();
+  }
   test::Certificates certificates;
   tls::Contexts contexts;
 };

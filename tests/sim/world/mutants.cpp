@@ -224,9 +224,6 @@ const std::vector<KnownMutant>& known_mutants() {
        Focus::in_a_row},
       {Mutant::nodes_left_behind, "nodes-left-behind",
        "a node that has missed a decided change is left behind", 500, Focus::shrinking},
-      {Mutant::founded_on_old_looks, "founded-on-old-looks",
-       "a list is founded although its nodes were never seen to wait together", 10000,
-       Focus::traps},
   };
   return all;
 }
