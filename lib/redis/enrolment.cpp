@@ -185,8 +185,9 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       return rest(now, Step::waiting, not_voting_.why);
     case Step::enrolling:
       if (!done) {
+        // Our mark must not keep us and others from the next try for as long as it lives.
         candidacy_.doubt();
-        return go(Step::applying);
+        return go(Step::yielding);
       }
       ++enrolments_;
       candidacy_.end();
