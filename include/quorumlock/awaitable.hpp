@@ -19,7 +19,7 @@ namespace quorumlock {
 /// The result of an awaited operation that returns nothing: co_await gives void.
 struct Done {
   Done() = default;
-  /// The operation ends all the same, whatever went wrong.
+  /// An operation that fails has ended, too, and its error is dropped.
   explicit Done(const Error&) {}
 };
 

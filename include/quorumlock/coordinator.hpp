@@ -55,7 +55,8 @@ class Resources {
              { *all.begin() } -> std::convertible_to<std::string_view>;
              all.end();
            }) Resources(const Names& all) {  // NOLINT: implicit
-    for (const std::string_view each : all) names_.emplace_back(each);
+    // A range may make its strings as it goes: each lives only for its turn.
+    for (auto&& each : all) names_.emplace_back(std::string_view(each));
   }
 
   /// The names, in the order in which they were given.
@@ -85,6 +86,7 @@ struct ResultMaker<Result<T>> {
 };
 template <class T>
 struct ResultMaker<const Result<T>> : ResultMaker<Result<T>> {};
+
 /// Releases the lease of with_lock. Returns Errc::lost if the lease ended by itself before that.
 QUORUMLOCK_EXPORT Result<void> end_of_with_lock(Lease& held);
 
@@ -128,11 +130,11 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// coordinator it starts to close, and the loop's next turns finish that.
   ~Coordinator();
 
-  // Each operation has three forms with the same arguments. x() blocks: call it from any thread but
-  // the loop's own, where it returns Errc::would_deadlock. async_x() takes a handler after the
-  // other arguments, from any thread. `co_await co_x()` is for a coroutine of any task type, which
-  // resumes on the loop (Awaitable). Options and a std::stop_token may be left out, from the right.
-  // An empty handler throws std::invalid_argument.
+  // Each operation has three forms with the same arguments. x() blocks, and returns
+  // Errc::would_deadlock on a loop's thread. async_x() may be called from any thread, and takes a
+  // handler as its last argument; an empty handler throws std::invalid_argument. `co_await co_x()`
+  // is for a coroutine of any task type, which resumes on the loop (Awaitable). Options and a
+  // std::stop_token may be left out, from the right.
 
   /// Acquires one resource. Waits as long as LockOptions::wait says, or until `stop` is requested:
   /// then the result is Errc::cancelled, and locks that nodes granted by then are released in the

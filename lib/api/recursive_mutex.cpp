@@ -243,7 +243,9 @@ void RecursiveMutex::lock(LockOwner owner, std::stop_token stop) {
 }
 
 void RecursiveMutex::unlock(LockOwner owner) {
-  (void)detail::block_on(state_->router, "unlock", co_unlock(owner));
+  if (state_->fork.forked()) return;
+  State::Left left = state_->leave(owner);
+  if (left.last) (void)left.last->release();
 }
 
 LockAwaitable RecursiveMutex::co_lock(LockOwner owner, std::stop_token stop) {

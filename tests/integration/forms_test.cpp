@@ -1,6 +1,7 @@
 #include <array>
 #include <future>
 #include <list>
+#include <ranges>
 #include <span>
 
 #include "integration/fixture.hpp"
@@ -78,6 +79,10 @@ TEST_F(Forms, ResourcesComeInAnyRange) {
     EXPECT_TRUE(ok(coordinator.acquire_all(each, {.wait = 5s})));
   }
   EXPECT_EQ(Resources("one").names(), std::vector<std::string>{"one"});
+  // A range whose strings live only while it stands on them.
+  const auto longer = [](const std::string& name) { return name + std::string(40, '+'); };
+  const auto made = strings | std::views::transform(longer);
+  EXPECT_EQ(Resources(made).names(), (std::vector{longer(one), longer(two)}));
 }
 
 TEST_F(Forms, ByToken) {
@@ -143,7 +148,8 @@ TEST_F(Forms, MutexesLockForALeaseAndUnlockForTheirThread) {
   EXPECT_TRUE(ok(ended<Result<void>>([&](auto then) { recursive.async_lock(owner, then); })));
   EXPECT_EQ(recursive.depth(owner), 2U);
   recursive.unlock(owner);
-  recursive.unlock(owner);
+  // The loop cannot wait for the release, and unlocks all the same.
+  on_loop(coordinator, [&] { recursive.unlock(owner); });
   EXPECT_EQ(recursive.depth(owner), 0U);
 }
 
