@@ -6,6 +6,7 @@
 #include <quorumlock/admin.hpp>
 #include <quorumlock/detail/node_questions.hpp>
 
+#include "redis/client_name.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
@@ -26,8 +27,8 @@ constexpr int most_looks = 3;  // after an enrolment; the second finds it
 /// lock yet.
 ///
 /// First look() asks all nodes: unless forced, each must answer and have neither an enrolment nor
-/// any key of ours. A candidate is allowed, since waiting clients leave one, but not if it says
-/// that a client has seen these nodes enrolled: that client may still hold locks.
+/// any key of ours. A candidate is allowed, since waiting clients leave one. No client may be
+/// connected whose name says that it has seen these nodes enrolled: it may still hold locks.
 class EnrolNew {
  public:
   EnrolNew(const Coordinator& coordinator, std::size_t group, bool force)
@@ -51,7 +52,7 @@ class EnrolNew {
 
   Result<void> list(bool anew);
   template <class Words, class Take>
-  Result<void> ask(const Words& words, const Take& take);
+  Result<void> ask(const Words& words, const Take& take, const char* refused = nullptr);
   [[nodiscard]] bool all_done() const { return std::ranges::all_of(nodes_, &Node::done); }
   static void end(Node& node, std::string objection = {}) {
     if (!objection.empty()) node.objection = std::move(objection);
@@ -81,9 +82,10 @@ Result<void> EnrolNew::list(bool anew) {
   return {};
 }
 
-/// Asks each node that is not done, and passes its reply to take(node, reply).
+/// Asks each node that is not done, and passes its reply to take(node, reply). `refused` says what
+/// an error means, in place of the node's words.
 template <class Words, class Take>
-Result<void> EnrolNew::ask(const Words& words, const Take& take) {
+Result<void> EnrolNew::ask(const Words& words, const Take& take, const char* refused) {
   std::vector<NodeQuestion> questions;
   std::vector<Node*> asked;
   for (Node& node : nodes_) {
@@ -98,9 +100,11 @@ Result<void> EnrolNew::ask(const Words& words, const Take& take) {
   for (std::size_t i = 0; i < asked.size(); ++i) {
     Node& node = *asked[i];
     const NodeAnswer& answer = (*answers)[i];
-    if (!answer.good()) {
+    if (!node.listed.twin.empty()) {
+      end(node, node.listed.twin);
+    } else if (!answer.good()) {
       node.may_pass = !answer.reply;
-      end(node, answer.trouble);
+      end(node, answer.reply && refused != nullptr ? refused : answer.trouble);
     } else if (!node.listed.refusal.empty()) {
       node.may_pass = node.listed.may_relent;
       end(node, "refuses writes: " + node.listed.refusal);
@@ -124,16 +128,21 @@ Result<void> EnrolNew::look() {
         if (!force_) end(node, "is enrolled already, as " + node.record);
       });
   if (!asked) return asked;
-  asked = ask(
-      [](const Node&) {
-        return Words{"GET", std::string(redis::candidate_key)};
-      },
-      [this](Node& node, const NodeReply& reply) {
-        if (force_ || !reply.text.ends_with(redis::known_mark)) return;
-        end(node,
-            "was enrolled before, by the word of a client that works on these nodes and may hold "
-            "locks");
-      });
+  if (!force_) {
+    asked = ask(
+        [](const Node&) {
+          return Words{"CLIENT", "LIST"};
+        },
+        [](Node& node, const NodeReply& reply) {
+          for (const redis::ConnectedClient& client : redis::connected_clients(reply.text)) {
+            if (!client.name.knows) continue;
+            return end(node, "was enrolled before, by the word of the client at " + client.address +
+                                 ", which may hold locks");
+          }
+        },
+        "does not tell which clients are connected, and one may hold locks: let this user "
+        "call CLIENT LIST");
+  }
   while (asked && !all_done()) {
     asked = ask(
         [](const Node& node) {
@@ -166,9 +175,7 @@ Result<void> EnrolNew::enrol() {
   Result<void> asked = ask(
       [&founding](const Node& node) {
         const redis::Membership as = founding.for_node(node.listed.name);
-        redis::EnrolmentRecord record;
-        record.run_id = node.listed.run;
-        record.terms = redis::EnrolmentTerms::parse(node.listed.terms).value();
+        redis::EnrolmentRecord record = redis::EnrolmentRecord::parse(node.listed.record).value();
         record.members = as.mark();
         return Words{"EVAL",
                      std::string(redis::adopt_script.source),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "admin/members_report.hpp"
+#include "redis/client_name.hpp"
 #include "redis/keys.hpp"
 #include "redis/numbers.hpp"
 #include "redis/scripts.hpp"
@@ -83,8 +84,8 @@ Result<void> GroupOfNodes::look_with(const Options& options) {
   return {};
 }
 
-/// Asks all nodes which clients are connected, and passes those with other nodes than the next ones
-/// to visit(node, clients), for each node that tells.
+/// Asks all nodes which clients are connected, and passes them to visit(node, clients), for each
+/// node that tells.
 template <class Visit>
 void GroupOfNodes::each_client_list(const Change& change, Visit&& visit) {
   std::vector<NodeQuestion> questions;
@@ -92,10 +93,9 @@ void GroupOfNodes::each_client_list(const Change& change, Visit&& visit) {
     questions.push_back({static_cast<int>(i), {"CLIENT", "LIST"}});
   }
   const std::vector<NodeAnswer> answers = ask(std::move(questions));
-  const std::string wanted = redis::connection_name(change.next());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
-    if (listed) visit(static_cast<int>(i), clients_but(wanted, *listed));
+    if (listed) visit(static_cast<int>(i), redis::connected_clients(*listed));
   }
 }
 
@@ -103,9 +103,15 @@ MembersReport GroupOfNodes::report() {
   const Change change = look_once();
   MembersReport report = report_of(change, nodes_);
   report.group = name_;
-  each_client_list(change, [&](int node, const std::vector<ConnectedClient>& old) {
-    auto& addresses = report.members[static_cast<std::size_t>(node)].old_clients.emplace();
-    for (const ConnectedClient& client : old) addresses.push_back(client.address);
+  const std::string next = redis::list_mark(change.next());
+  each_client_list(change, [&](int node, const std::vector<redis::ConnectedClient>& clients) {
+    Member& member = report.members[static_cast<std::size_t>(node)];
+    auto& addresses = member.old_clients.emplace();
+    int& enrollers = member.enrollers.emplace(0);
+    for (const redis::ConnectedClient& client : clients) {
+      if (client.name.list != next) addresses.push_back(client.address);
+      if (client.name.list == next && client.name.enrols) ++enrollers;
+    }
   });
   report.next_step = next_step_of(report, change);
   return report;
@@ -174,9 +180,11 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
 void GroupOfNodes::end_old_connections() {
   const Change change = look_once();
   if (change.stage() != Stage::committed) return;
-  each_client_list(change, [this](int node, const std::vector<ConnectedClient>& old) {
+  const std::string next = redis::list_mark(change.next());
+  each_client_list(change, [&](int node, const std::vector<redis::ConnectedClient>& clients) {
     std::vector<NodeQuestion> kills;
-    for (const ConnectedClient& client : old) {
+    for (const redis::ConnectedClient& client : clients) {
+      if (client.name.list == next) continue;
       kills.push_back({node, {"CLIENT", "KILL", "ID", client.id}});
     }
     if (!kills.empty()) ask(std::move(kills));

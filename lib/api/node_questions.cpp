@@ -129,9 +129,9 @@ ListedGroup listed_group(Driver& driver, bool anew) {
     node.number = number;
     node.node = url;
     node.name = enrolment.config().node;
-    node.terms = enrolment.config().terms().to_string();
+    node.record = enrolment.wanted(*enrolment.others().founded).to_string();
     node.founding = enrolment.others().founded->founding;
-    node.run = enrolment.run();
+    if (link.voting_right().vote() == Vote::same_server) node.twin = driver.trouble(number);
     node.is_enrolled = enrolment.standing() == redis::Enrolment::Standing::enrolled;
     if (const auto& refused = link.greeting().writes_refused()) {
       node.refusal = refused->why;
@@ -182,7 +182,7 @@ Result<std::vector<NodeAnswer>> ask_nodes(const Coordinator& coordinator, const 
 Result<std::string> listed_name(const NodeOptions& node) {
   const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(node.url);
   if (!endpoint) return endpoint.error();
-  return node.name.empty() ? endpoint->member_name() : node.name;
+  return endpoint->member_name(node.name);
 }
 
 Result<void> vouch(const Coordinator& coordinator) {

@@ -110,6 +110,8 @@ Json enrolment_json(const NodeEnrolment& enrolment) {
                 std::chrono::ceil<std::chrono::milliseconds>(enrolment.quarantined_for).count()},
                {"max_ttl_ms", whole_milliseconds(enrolment.max_ttl)},
                {"fencing_memory_ms", whole_milliseconds(enrolment.fencing_memory)},
+               {"awaits_operator", enrolment.awaits_operator},
+               {"nobody_enrols", enrolment.nobody_enrols},
                {"clocks_order_fences_since", nullptr}};
   if (enrolment.clocks_order_fences_since) {
     json["clocks_order_fences_since"] =

@@ -27,9 +27,9 @@ struct ListedNode {
   int number = 0;              ///< by which a NodeQuestion names it
   std::string node{};          ///< its URL, without user and password
   std::string name{};          ///< its name in the list
-  std::string terms{};         ///< the terms that our records have
+  std::string record{};        ///< the record that it would be enrolled with now
   std::uint64_t founding = 0;  ///< of the list that would be founded now
-  std::string run{};           ///< the server's present run, as records name it
+  std::string twin{};          ///< a clause, if another address leads to the same server
   bool is_enrolled = false;    ///< whether its record lets it vote
   std::string refusal{};       ///< how it refuses writes; empty if it takes them
   bool may_relent = false;     ///< whether it refuses them for now only
