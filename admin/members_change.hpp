@@ -9,7 +9,6 @@
 #include <quorumlock/result.hpp>
 
 #include "core/types.hpp"
-#include "redis/endpoint.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/membership.hpp"
 

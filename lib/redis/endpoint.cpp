@@ -135,12 +135,6 @@ std::optional<int> db_number(std::string_view text) {
   return number(text, 0, std::numeric_limits<int>::max());
 }
 
-/// What stands between the name of a member and its database. The path of a socket may end with a
-/// slash and a number.
-std::string_view database_mark(std::string_view member) {
-  return member.starts_with('/') ? "?db=" : "/";
-}
-
 constexpr std::string_view bad_db =
     "has a bad database: it must be a number from 0 to 2147483647, as in redis://host:6379/3 or "
     "unix:///run/redis.sock?db=3";
@@ -370,14 +364,6 @@ std::string Endpoint::member_name(std::string_view given) const {
   if (name.empty()) name = Address{host, port}.text();
   if (database_of(name) == db || planted(core::Mutant::names_without_a_database)) return name;
   return name.append(database_mark(name)).append(std::to_string(db));
-}
-
-int database_of(std::string_view member) {
-  const std::string_view mark = database_mark(member);
-  const std::size_t at = member.rfind(mark);
-  if (at == 0 || at == member.npos) return 0;
-  const std::string_view digits = member.substr(at + mark.size());
-  return digits.starts_with('0') ? 0 : db_number(digits).value_or(0);
 }
 
 Result<Endpoint> Endpoint::parse(std::string_view url) {

@@ -9,6 +9,7 @@
 #include <quorumlock/result.hpp>
 
 #include "redis/login.hpp"
+#include "redis/membership.hpp"
 
 namespace quorumlock::redis {
 
@@ -55,8 +56,5 @@ struct Endpoint {
   /// may be percent-encoded; an IPv6 address stands in brackets. An error never repeats a password.
   static Result<Endpoint> parse(std::string_view url);
 };
-
-/// The database that the name of a member ends with; 0 if it names none.
-int database_of(std::string_view member);
 
 }  // namespace quorumlock::redis

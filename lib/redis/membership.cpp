@@ -11,6 +11,7 @@
 #include "core/mutants.hpp"
 #include "core/placement.hpp"
 #include "core/quorum.hpp"
+#include "redis/numbers.hpp"
 
 namespace quorumlock::redis {
 
@@ -302,6 +303,18 @@ std::string why_terms_stay(const Membership& its, const NodeNames& ours) {
   if (its.phase == MembersPhase::settled) return its.to == ours ? "" : difference(its, ours);
   return "is changing its list to " + in_braces(its.to) +
          ", which has to end before its terms are changed: quorumlock members";
+}
+
+std::string_view database_mark(std::string_view member) {
+  return member.starts_with('/') ? "?db=" : "/";
+}
+
+int database_of(std::string_view member) {
+  const std::string_view mark = database_mark(member);
+  const std::size_t at = member.rfind(mark);
+  if (at == 0 || at == member.npos) return 0;
+  const std::string_view digits = member.substr(at + mark.size());
+  return digits.starts_with('0') ? 0 : std::max(whole_number<int>(digits).value_or(0), 0);
 }
 
 }  // namespace quorumlock::redis

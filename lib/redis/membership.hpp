@@ -85,6 +85,12 @@ std::string why_terms_stay(const Membership& its, const NodeNames& ours);
 /// A text that stands for the list: lists with the same nodes have the same.
 std::string list_mark(const NodeNames& list);
 
+/// What stands between the name of a member and its database. The path of a socket may end with a
+/// slash and a number.
+std::string_view database_mark(std::string_view member);
+/// The database that the name of a member ends with; 0 if it names none.
+int database_of(std::string_view member);
+
 /// Both take a sorted list.
 int quorum(const NodeNames& list);
 bool is_member(const NodeNames& list, std::string_view name);
