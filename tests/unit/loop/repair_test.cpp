@@ -4,7 +4,7 @@
 namespace quorumlock::test {
 namespace {
 
-const std::string scan = "SCAN 0 MATCH quorumlock:fence:* COUNT 500";
+const std::string scan = "SCAN 0 MATCH quorumlock:*nce:* COUNT 500";
 const std::string life = " 86400000";
 
 std::string array(const std::vector<std::string>& elements) {
@@ -98,7 +98,7 @@ TEST(Repair, GoesOnUntilTheScanIsComplete) {
   SessionDriver driver(3);
   ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
   driver.reply(1, scan, found("17", {}));
-  driver.reply(1, "SCAN 17 MATCH quorumlock:fence:* COUNT 500",
+  driver.reply(1, "SCAN 17 MATCH quorumlock:*nce:* COUNT 500",
                found("5", {"quorumlock:fence:a", "quorumlock:fence:b"}));
   ASSERT_EQ(driver.asked(1).size(), 2U);
   driver.reply(1, "MGET quorumlock:fence:a quorumlock:fence:b",
