@@ -93,11 +93,10 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-/// The parts of once() around its function: acquires the lock, finds out whether the period is
-/// done, and has it noted as done on a quorum of nodes. Blocking.
-QUORUMLOCK_EXPORT Result<Lease> acquire_once(Coordinator& coordinator, std::string_view name,
-                                             std::uint64_t period, const OnceOptions& options,
-                                             std::stop_token stop);
+/// The parts of once() besides its lock and its function: checks the arguments, finds out whether
+/// the period is done, and has it noted as done on a quorum of nodes. The latter two block.
+QUORUMLOCK_EXPORT Result<void> check_once(Coordinator& coordinator, std::uint64_t period,
+                                          const OnceOptions& options);
 QUORUMLOCK_EXPORT Result<bool> is_done(Coordinator& coordinator, const Lease& lease,
                                        std::uint64_t period, const OnceOptions& options);
 QUORUMLOCK_EXPORT Result<void> note_done(Coordinator& coordinator, const Lease& lease,
@@ -249,6 +248,11 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// runs it again. If fn has returned and no quorum has noted that, the result is Errc::lost:
   /// the next caller may find the period done or run it again.
   ///
+  /// Two calls never both get Once::ran for a period, whatever clocks and networks do, as long as
+  /// nodes do not forget; what a node forgot it is given by the others before it votes again. That
+  /// rests on fencing tokens, so Options::fencing has to be on. If too few nodes remember, what was
+  /// done is forgotten.
+  ///
   /// Whoever asks while another one runs it gets Errc::contended, or waits as OnceOptions::wait
   /// says. Blocking.
   template <class F>
@@ -351,11 +355,12 @@ Result<Once> Coordinator::once(std::string_view name, std::uint64_t period, Once
                                std::stop_token stop, F fn) {
   static_assert(std::is_invocable_v<F&, Lease&> || std::is_invocable_v<F&>,
                 "once() takes a function fn(Lease&) or fn()");
-  using Returned = std::remove_cvref_t<decltype(detail::call_once_with(
-      std::declval<F&>(), std::declval<Lease&>()))>;
+  using Returned = std::remove_cvref_t<decltype(detail::call_once_with(std::declval<F&>(),
+                                                                       std::declval<Lease&>()))>;
   static_assert(std::is_void_v<Returned> || detail::is_result<Returned>,
                 "the function of once() returns nothing, or a Result that says whether it is done");
-  Result<Lease> lease = detail::acquire_once(*this, name, period, options, std::move(stop));
+  if (Result<void> fine = detail::check_once(*this, period, options); !fine) return fine.error();
+  Result<Lease> lease = acquire(name, options.lock(), std::move(stop));
   if (!lease) return lease.error();
   Lease held = std::move(*lease);  // released by its destructor if fn throws
   const Result<bool> done = detail::is_done(*this, held, period, options);

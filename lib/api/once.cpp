@@ -27,8 +27,8 @@ using std::chrono::nanoseconds;
 constexpr std::uint64_t last_period = (std::uint64_t{1} << 53U) - 1;
 
 /// Asks the nodes by an OnceQuery, again and again until a quorum has answered: a node that has
-/// come back has the lock from the next renewal on, and its vote may be needed. Ends at the end that
-/// the lease had when this began, or when it is over.
+/// come back has the lock from the next renewal on, and its vote may be needed. Ends at the end
+/// that the lease had when this began, or when it is over.
 class OnceInquiry final : public detail::Inquiry {
  public:
   /// The lease outlives this.
@@ -66,8 +66,8 @@ class OnceInquiry final : public detail::Inquiry {
 
   void dismiss() override {
     const std::unique_ptr<OnceInquiry> mine(this);
-    handler_(Error(goal_.done ? Errc::lost : Errc::closed,
-                   could_not() + ": the coordinator is closed"));
+    handler_(
+        Error(goal_.done ? Errc::lost : Errc::closed, could_not() + ": the coordinator is closed"));
   }
 
  private:
@@ -118,7 +118,7 @@ Result<bool> ask(Coordinator& coordinator, const char* call, const Lease& lease,
   const std::string name = lease.resource();
   return detail::wait_for<Result<bool>>([&](auto handler) {
     OnceQuery::Goal goal{.key = router->options().key_prefix + name,
-                         .token = lease.owner_token().text(),
+                         .fence = lease.fencing_token(),
                          .keep = memory(router->options(), options),
                          .period = period,
                          .done = done};
@@ -129,23 +129,22 @@ Result<bool> ask(Coordinator& coordinator, const char* call, const Lease& lease,
 
 }  // namespace
 
-Result<Lease> detail::acquire_once(Coordinator& coordinator, std::string_view name,
-                                   std::uint64_t period, const OnceOptions& options,
-                                   std::stop_token stop) {
+Result<void> detail::check_once(Coordinator& coordinator, std::uint64_t period,
+                                const OnceOptions& options) {
   const SharedRouter& router = CoordinatorParts::router(coordinator);
   if (router == nullptr) return moved_from("lock");
   if (period > last_period) {
-    return refusal("the period is " + std::to_string(period) + ": it must be below 2^53, which is " +
-                   std::to_string(last_period + 1));
+    return refusal("the period is " + std::to_string(period) +
+                   ": it must be below 2^53, which is " + std::to_string(last_period + 1));
   }
   if (options.mode.value_or(LockMode::exclusive) != LockMode::exclusive) {
     return refusal("mode is not exclusive: one runs what is to be done once; leave mode out");
   }
   const Options& all = router->options();
-  if (Result<void> fine = check_memory("keep", memory(all, options), all.max_ttl); !fine) {
-    return fine.error();
+  if (!all.fencing) {
+    return refusal("fencing is off: what is to be done once needs it, so leave it on");
   }
-  return coordinator.acquire(name, options.lock(), std::move(stop));
+  return check_memory("keep", memory(all, options), all.max_ttl);
 }
 
 Result<bool> detail::is_done(Coordinator& coordinator, const Lease& lease, std::uint64_t period,

@@ -27,7 +27,7 @@ void OnceQuery::again(core::Time now, Session& session) {
   greatest_ = 0;
   bytes_.clear();
   redis::once::append(bytes_, {.key = goal_.key,
-                               .token = goal_.token,
+                               .fence = goal_.fence,
                                .keep = goal_.keep,
                                .period = goal_.done ? std::optional(goal_.period) : std::nullopt});
   session.engine().open(tally_);

@@ -11,16 +11,20 @@ namespace quorumlock::detail {
 /// What Coordinator::once() asks the nodes while it has the name's lock: whether a period is done,
 /// or that they note that it is.
 ///
-/// Both are decided by votes that count as those for a lock do, of nodes on which the caller has the
-/// lock. So what a quorum has noted is on a node of every quorum that is asked later, and what a
-/// former holder sends late is noted nowhere. What a holder noted on too few nodes before it died
-/// may be seen or not: who sees it has it noted on a quorum before it says so, and then everybody
-/// sees it.
+/// Both are decided by votes that count as those for a lock do, of nodes whose fencing counter is
+/// at the holder's token. Two such quorums share a node, on which the holder with the smaller token
+/// came first, since counters only grow. So what one holder had noted on a quorum every later one
+/// is told, and two holders never both count a period as done by them, whatever clocks and networks
+/// do, as long as nodes do not forget. A node that forgot is given what is done before it votes
+/// again (Repair).
+///
+/// What a holder had noted on too few nodes may be seen or not: who sees it has it noted on a
+/// quorum before it says so, and then everybody sees it.
 class OnceQuery {
  public:
   struct Goal {
     std::string key;         ///< of the name's lock
-    std::string token;       ///< its owner
+    std::uint64_t fence{};   ///< its holder's fencing token
     core::Duration keep{};   ///< how long the nodes keep what is noted
     std::uint64_t period{};  ///< the period that this is about
     bool done = false;       ///< whether it is done, and to be noted; else this is the question

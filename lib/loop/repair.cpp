@@ -24,9 +24,6 @@ using redis::Reply;
 /// either takes a server about a millisecond (bench/counters).
 constexpr std::string_view keys_a_call = "500";
 constexpr std::size_t values_a_call = 250;
-/// The keys of both kinds of counters.
-constexpr std::string_view counters_pattern = "quorumlock:*nce:*";
-static_assert(redis::counter_prefix.ends_with("nce:") && redis::once_prefix.ends_with("nce:"));
 /// The next SCAN is not sent while this many commands are unanswered.
 constexpr int enough_unanswered = 8;
 constexpr core::Duration between_refreshes = std::chrono::seconds(2);
@@ -100,10 +97,11 @@ void Repair::next_source(Time now) {
 
 /// Sends the next command after each answer, unless enough are under way.
 void Repair::proceed(Time now) {
-  if (reading_.scan_next && now >= refresh_at_) write(now, Step::mark, {}, {}, session_.counter_life());
+  if (reading_.scan_next && now >= refresh_at_)
+    write(now, Step::mark, {}, {}, session_.counter_life());
   if (reading_.scan_next && reading_.unanswered < enough_unanswered) {
     reading_.scan_next = false;
-    const std::string_view words[] = {"SCAN",  reading_.cursor, "MATCH", counters_pattern,
+    const std::string_view words[] = {"SCAN",  reading_.cursor, "MATCH", redis::counters_pattern,
                                       "COUNT", keys_a_call};
     return ask(now, job_.sources.back().node, Step::scan, words);
   }

@@ -81,11 +81,14 @@ TEST_F(OncePerPeriod, ARunThatLosesItsLeaseIsRepeated) {
 }
 
 TEST_F(OncePerPeriod, ARunOfWhichNoQuorumTakesTheRecordIsLost) {
-  // The lock is another's on most nodes, which the holder has not noticed yet.
+  // Most nodes have had a later holder, which this one has not noticed.
   const Result<Once> lost =
       coordinator.once(key, 3, {.ttl = 2s, .auto_extend = false}, [&](Lease& lease) {
         EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
-        for (int node = 0; node < 3; ++node) cluster().plant(node, key);
+        const std::string later = std::to_string(lease.fencing_token() + 1);
+        for (int node = 0; node < 3; ++node) {
+          cluster().raw(node, {"SET", "quorumlock:fence:" + key, later});
+        }
         EXPECT_TRUE(lease.is_valid());
       });
   ASSERT_TRUE(fails_with(lost, Errc::lost));
@@ -143,6 +146,9 @@ TEST_F(OncePerPeriod, WrongArgumentsAreRefusedBeforeAnythingIsSent) {
   EXPECT_NE(refused(1, {.keep = 1s}).find("four times max_ttl"), std::string::npos);
   EXPECT_NE(refused(1, {.mode = LockMode::shared}).find("mode is not exclusive"),
             std::string::npos);
+  Options unfenced = options();
+  unfenced.fencing = false;
+  EXPECT_TRUE(fails_with(test::connect(unfenced).once(key, 1, counted()), Errc::invalid_argument));
   EXPECT_EQ(runs, 0);
 }
 

@@ -1,16 +1,16 @@
 -- Tells how far a name is done, and notes that a period of it is done. What is noted only grows. Only the holder
--- of the name's lock is told and may note: what a former holder sends late changes nothing.
+-- whose fencing token the node's counter is at is told, and may note: a later holder has raised the counter.
 --
---   KEYS     lock, last period that is done
---   ARGV     token, period that is done (empty: only tell), ms for which this is kept, enrolment, floor
+--   KEYS     counter of the name's lock, last period that is done
+--   ARGV     fencing token, period that is done (empty: only tell), ms for which this is kept, enrolment, floor
 --   returns  {1, first period that is not done, time}
---            {3, 0, time}   the lock is not this token's; nothing was touched
+--            {3, 0, time}   the counter is not at this token; nothing was touched
 --            {-1, 0, time}  not enrolled; nothing was touched
 -- The floor is above every fencing token of before, and says nothing of periods.
 --> now
-if redis.call('MGET', 'quorumlock:enrolment')[1] ~= ARGV[4] then return {-1, 0, time} end
---> holder
-if holder_of(KEYS[1], ARGV[1]) ~= ARGV[1] then return {3, 0, time} end
+local found = redis.call('MGET', 'quorumlock:enrolment', KEYS[1])
+if found[1] ~= ARGV[4] then return {-1, 0, time} end
+if found[2] ~= ARGV[1] then return {3, 0, time} end
 -- Anything else than the number of a period was written by another program.
 local kind = redis.call('TYPE', KEYS[2]).ok
 local written = kind == 'string' and redis.call('GETRANGE', KEYS[2], 0, 16) or ''

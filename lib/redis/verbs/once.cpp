@@ -16,9 +16,9 @@ void append(std::string& out, const Asked& what) {
   writer.word("EVAL");
   writer.word(once_script.source);
   writer.word("2");
-  writer.word(what.key);
+  writer.word(counter_prefix, what.key);
   writer.word(once_prefix, what.key);
-  writer.word(what.token);
+  writer.word(std::to_string(what.fence));
   writer.word(what.period ? std::to_string(*what.period) : std::string());
   writer.number(what.keep / std::chrono::milliseconds(1));
   writer.finish();
