@@ -127,10 +127,10 @@ TEST_F(MembersChanges, WhatIsDoneOnceStaysDoneAcrossAChange) {
   }
   cluster_.kill(2);
   Coordinator coordinator = connect(options(nodes));
-  const Result<Once> result =
+  const Result<quorumlock::Once> result =
       coordinator.once(key_, 77, {.wait = 20s}, [] { ADD_FAILURE() << "it runs again"; });
   ASSERT_TRUE(ok(result));
-  EXPECT_EQ(*result, Once::done_before);
+  EXPECT_EQ(*result, quorumlock::Once::done_before);
   EXPECT_GT(cluster_.pttl(nodes.back(), "quorumlock:once:" + key_), std::chrono::hours(200));
 }
 

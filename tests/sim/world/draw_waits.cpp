@@ -64,6 +64,16 @@ void draw_periods(Draw& draw, test::SeededRandom& random) {
         Fault::pause_client, Fault::reset, Fault::refuse, Fault::drop_lock}) {
     if (random.one_in(3)) draw.faults.push_back(fault);
   }
+  if (!random.one_in(3)) return;
+  // One node after the other forgets, each once the one before votes again.
+  draw.nodes = 3;
+  draw.ttl = draw.max_ttl = random.between(2, 5) * 100ms;
+  draw.hold = draw.ttl / random.between(2, 8);
+  draw.every = 2 * draw.hold;
+  draw.until = 25s;
+  draw.between_faults = 3s;
+  draw.faults_follow_wins = false;
+  draw.faults = {random.one_in(2) ? Fault::crash : Fault::flush};
 }
 
 }  // namespace quorumlock::sim
