@@ -198,19 +198,60 @@ Result<nanoseconds> GroupOfNodes::settle() {
   const core::Time looked = Clock::now();
   if (Result<void> may = change.may_settle(); !may) return may.error();
   if (change.stage() == Stage::agreed) {
-    const Change::Node& settled = change.nodes()[static_cast<std::size_t>(change.settled_node())];
-    return done(make(change.settling(settled.enrolment->floor, settled.enrolment->since), change,
-                     "settled"));
+    Result<Floor> floor = read_floor(change, {change.settled_node()});
+    if (!floor) return floor.error();
+    return done(settle_with(*floor, change));
   }
   const nanoseconds left = wait_.after_look(begun, looked, change.max_ttl());
   if (left > nanoseconds::zero()) return left;
-  Result<Floor> floor = read_floor(change);
+  Result<Floor> floor = read_floor(change, change.to_read());
   if (!floor) {
     // A node's record has changed if another operator has settled the change meanwhile.
     if (look_once().stage() != Stage::agreed) return floor.error();
     return settle();
   }
-  return done(make(change.settling(floor->number, floor->since), change, "settled"));
+  return done(settle_with(*floor, change));
+}
+
+/// Settles the change on the nodes that are still to be settled, which are told before that what is
+/// done.
+Result<void> GroupOfNodes::settle_with(const Floor& floor, const Change& change) {
+  const std::vector<Change::Step> steps = change.settling(floor.number, floor.since);
+  for (const Change::Step& step : steps) {
+    if (std::optional<Error> refused = note_periods(floor, step.node)) return *std::move(refused);
+  }
+  return make(steps, change, "settled");
+}
+
+/// Notes on this node which periods are done.
+std::optional<Error> GroupOfNodes::note_periods(const Floor& floor, int node) {
+  constexpr std::size_t at_once = 250;
+  static const std::string mark = "settling";
+  for (auto next = floor.periods.begin(); next != floor.periods.end();) {
+    std::vector<std::string> keys, values;
+    std::int64_t life = 0;
+    for (; next != floor.periods.end() && keys.size() < at_once; ++next) {
+      keys.push_back(next->first);
+      values.push_back(std::to_string(next->second.number));
+      life = std::max(life, next->second.life_ms);
+    }
+    std::vector<std::string> words{"EVAL", std::string(redis::repair_script.source),
+                                   std::to_string(keys.size() + 1),
+                                   std::string(redis::repairer_key)};
+    words.insert(words.end(), keys.begin(), keys.end());
+    words.insert(words.end(), {mark, "1000", std::to_string(life)});
+    words.insert(words.end(), values.begin(), values.end());
+    const std::vector<NodeAnswer> answers = ask({{node, std::move(words)}});
+    const bool noted = !answers.empty() && answers.front().reply &&
+                       answers.front().reply->type == NodeReply::Type::integer &&
+                       answers.front().reply->integer >= 0;
+    if (noted) continue;
+    return Error(Errc::no_quorum,
+                 "cannot settle the change: " + cluster().names[static_cast<std::size_t>(node)] +
+                     " does not take note of what is done once, or another client repairs it: run "
+                     "quorumlock members commit again");
+  }
+  return std::nullopt;
 }
 
 Result<void> GroupOfNodes::withdraw() {
@@ -275,16 +316,17 @@ Result<void> GroupOfNodes::make(const std::vector<Change::Step>& steps, const Ch
   return Error(Errc::no_quorum, std::string("the change was ") + what + " on no node" + refused);
 }
 
-/// A number that is at least every fencing token that was granted before the commit.
-Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
+/// A number that is at least every fencing token that was granted before the commit, and all
+/// periods that were noted as done on a quorum until then, as these nodes know them.
+Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change,
+                                                     const std::vector<int>& sources) {
   Floor floor;
   bool by_clock = false;
-  const std::vector<int> sources = change.to_read();
   for (const int node : sources) {
     const redis::EnrolmentRecord& its = *change.nodes()[static_cast<std::size_t>(node)].enrolment;
     floor.number = std::max(floor.number, its.floor);
     floor.since = std::max(floor.since, its.since);
-    if (!read_counters(node, floor.number)) by_clock = true;
+    if (!read_counters(node, floor)) by_clock = true;
   }
   std::vector<NodeQuestion> questions;
   for (const int node : sources) {
@@ -319,46 +361,60 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
   return floor;
 }
 
-/// Raises `greatest` to the greatest fencing counter of this node. Returns false if some counters
-/// cannot be read, or are no numbers.
-bool GroupOfNodes::read_counters(int node, std::uint64_t& greatest) {
+/// Adds what this node has. Returns false if some fencing counters cannot be read, or are no
+/// numbers.
+bool GroupOfNodes::read_counters(int node, Floor& floor) {
   std::string cursor = "0";
-  std::vector<std::string> keys;
-  bool more = true, good = true;
-  while (more || !keys.empty()) {
+  bool good = true;
+  do {
+    const std::vector<NodeAnswer> scanned = ask(
+        {{node, {"SCAN", cursor, "MATCH", std::string(redis::counters_pattern), "COUNT", "500"}}});
+    if (scanned.empty() || !scanned.front().good()) return false;
+    const NodeReply& found = *scanned.front().reply;
+    if (found.elements.size() != 2) return false;
+    cursor = found.elements[0].text;
+    std::vector<std::string> counters, periods;
+    for (const NodeReply& key : found.elements[1].elements) {
+      if (key.text.starts_with(redis::counter_prefix)) counters.push_back(key.text);
+      if (key.text.starts_with(redis::once_prefix)) periods.push_back(key.text);
+    }
     std::vector<NodeQuestion> questions;
-    const bool reads = !keys.empty();
-    if (reads) {
+    if (!counters.empty()) {
       std::vector<std::string> words{"MGET"};
-      words.insert(words.end(), keys.begin(), keys.end());
+      words.insert(words.end(), counters.begin(), counters.end());
       questions.push_back({node, std::move(words)});
-      keys.clear();
     }
-    if (more) {
-      questions.push_back(
-          {node,
-           {"SCAN", cursor, "MATCH", std::string(redis::counter_prefix) + "*", "COUNT", "500"}});
+    if (!periods.empty()) {
+      std::vector<std::string> words{"EVAL", std::string(redis::periods_script.source),
+                                     std::to_string(periods.size())};
+      words.insert(words.end(), periods.begin(), periods.end());
+      questions.push_back({node, std::move(words)});
     }
-    const std::vector<NodeAnswer> answers = ask(std::move(questions));
+    const std::size_t asked = questions.size();
+    const std::vector<NodeAnswer> answers =
+        asked > 0 ? ask(std::move(questions)) : std::vector<NodeAnswer>();
+    if (answers.size() != asked) return false;
     for (const NodeAnswer& answer : answers) {
       if (!answer.good()) return false;
     }
-    if (answers.empty()) return false;
-    if (reads) {
+    if (!counters.empty()) {
       for (const NodeReply& value : answers.front().reply->elements) {
         if (value.type != NodeReply::Type::string) continue;  // expired meanwhile
         const std::optional<std::uint64_t> number = redis::counter_in(value.text);
         if (!number) good = false;
-        greatest = std::max(greatest, number.value_or(0));
+        floor.number = std::max(floor.number, number.value_or(0));
       }
     }
-    if (!more) continue;
-    const NodeReply& found = *answers.back().reply;
-    if (found.elements.size() != 2) return false;
-    cursor = found.elements[0].text;
-    more = cursor != "0";
-    for (const NodeReply& key : found.elements[1].elements) keys.push_back(key.text);
-  }
+    if (periods.empty()) continue;
+    const std::vector<NodeReply>& said = answers.back().reply->elements;
+    for (std::size_t i = 0; i < periods.size() && 2 * i + 1 < said.size(); ++i) {
+      const std::optional<std::uint64_t> number = redis::counter_in(said[2 * i].text);
+      if (!number || said[2 * i + 1].integer <= 0) continue;
+      Floor::Period& known = floor.periods[periods[i]];
+      known.number = std::max(known.number, *number);
+      known.life_ms = std::max(known.life_ms, said[2 * i + 1].integer);
+    }
+  } while (cursor != "0");
   return good;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,9 +34,17 @@ class GroupOfNodes {
   Result<void> withdraw();
 
  private:
+  /// What is known of counters on some nodes. Fencing counters grow in one order, so one number
+  /// that is above all of them does for all; the last periods that are done (Coordinator::once) are
+  /// numbers of their names each.
   struct Floor {
+    struct Period {
+      std::uint64_t number = 0;
+      std::int64_t life_ms = 0;
+    };
     std::uint64_t number = 0;
     std::int64_t since = 0;
+    std::map<std::string, Period> periods;
   };
   Result<void> look_with(const Options& options);
   std::vector<NodeAnswer> ask(std::vector<NodeQuestion> questions);
@@ -45,8 +55,10 @@ class GroupOfNodes {
   void end_old_connections();
   Result<void> make(const std::vector<redis::MembersChange::Step>& steps,
                     const redis::MembersChange& change, const char* what);
-  Result<Floor> read_floor(const redis::MembersChange& change);
-  bool read_counters(int node, std::uint64_t& greatest);
+  Result<Floor> read_floor(const redis::MembersChange& change, const std::vector<int>& sources);
+  bool read_counters(int node, Floor& floor);
+  Result<void> settle_with(const Floor& floor, const redis::MembersChange& change);
+  std::optional<Error> note_periods(const Floor& floor, int node);
 
   const std::string name_;
   Options options_;  ///< `nodes`: those of the new list, then those that leave

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -87,6 +88,30 @@ struct ResultMaker<Result<T>> {
 template <class T>
 struct ResultMaker<const Result<T>> : ResultMaker<Result<T>> {};
 
+template <class T>
+inline constexpr bool is_result = false;
+template <class T>
+inline constexpr bool is_result<Result<T>> = true;
+
+/// The parts of once() besides its lock and its function: checks the arguments, finds out whether
+/// the period is done, and has it noted as done on a quorum of nodes. The latter two block.
+QUORUMLOCK_EXPORT Result<void> check_once(Coordinator& coordinator, std::uint64_t period,
+                                          const OnceOptions& options);
+QUORUMLOCK_EXPORT Result<bool> is_done(Coordinator& coordinator, const Lease& lease,
+                                       std::uint64_t period, const OnceOptions& options);
+QUORUMLOCK_EXPORT Result<void> note_done(Coordinator& coordinator, const Lease& lease,
+                                         std::uint64_t period, const OnceOptions& options);
+
+/// The lease to the function of once(), which may do without it.
+template <class F>
+decltype(auto) call_once_with(F& fn, Lease& lease) {
+  if constexpr (std::is_invocable_v<F&, Lease&>) {
+    return fn(lease);
+  } else {
+    return fn();
+  }
+}
+
 /// Releases the lease of with_lock. Returns Errc::lost if the lease ended by itself before that.
 QUORUMLOCK_EXPORT Result<void> end_of_with_lock(Lease& held);
 
@@ -96,6 +121,12 @@ QUORUMLOCK_EXPORT Result<void> end_of_with_lock(Lease& held);
 /// T& as Result<std::reference_wrapper<T>>.
 template <class F>
 using WithLockResult = typename detail::ResultMaker<std::invoke_result_t<F, Lease&>>::type;
+
+/// What became of a call of Coordinator::once().
+enum class Once {
+  ran,          ///< the function ran, and its period is done now
+  done_before,  ///< this period or a later one was done before; the function did not run
+};
 
 /// Locks resources on a quorum of independent Redis nodes, or on several such groups of nodes.
 ///
@@ -206,6 +237,36 @@ class QUORUMLOCK_EXPORT Coordinator {
     return with_lock(resource, {}, {}, std::forward<F>(fn));
   }
 
+  /// Runs fn(Lease&) or fn() under the lock `name` unless this period of the name is done, so that
+  /// it is done once by all processes on all machines together: a report each night, a bill each
+  /// month (docs/from-another-lock.md). Periods are numbers that grow, such as the hours since
+  /// 1970, or a date as 20261127; when one is done, so are all smaller ones. At most 2^53 - 1.
+  ///
+  /// A period is done when fn has returned and a quorum of nodes has noted that while the lease was
+  /// valid. It is not if fn throws, which propagates to the caller, or returns an error as Result,
+  /// which is returned here; nor if the holder dies or loses the lease meanwhile: the next caller
+  /// runs it again. If fn has returned and no quorum has noted that, the result is Errc::lost:
+  /// the next caller may find the period done or run it again.
+  ///
+  /// Two calls never both get Once::ran for a period, whatever clocks and networks do, as long as
+  /// nodes do not forget; what a node forgot it is given by the others before it votes again. That
+  /// rests on fencing tokens, so Options::fencing has to be on. If too few nodes remember, what was
+  /// done is forgotten.
+  ///
+  /// Whoever asks while another one runs it gets Errc::contended, or waits as OnceOptions::wait
+  /// says. Blocking.
+  template <class F>
+  Result<Once> once(std::string_view name, std::uint64_t period, OnceOptions options,
+                    std::stop_token stop, F fn);
+  template <class F>
+  Result<Once> once(std::string_view name, std::uint64_t period, OnceOptions options, F fn) {
+    return once(name, period, options, {}, std::move(fn));
+  }
+  template <class F>
+  Result<Once> once(std::string_view name, std::uint64_t period, F fn) {
+    return once(name, period, {}, {}, std::move(fn));
+  }
+
   /// These act on the lock that an owner token holds, from any process, without a Lease. extend()
   /// counts only the nodes that still hold the token and requires one and the same fencing counter
   /// on a quorum; with fencing off it cannot promise that nobody else held the lock in between. A
@@ -280,6 +341,34 @@ WithLockResult<F> Coordinator::with_lock(std::string_view resource, LockOptions 
     if (Result<void> stood = detail::end_of_with_lock(held); !stood) return stood.error();
     return value;
   }
+}
+
+template <class F>
+Result<Once> Coordinator::once(std::string_view name, std::uint64_t period, OnceOptions options,
+                               std::stop_token stop, F fn) {
+  static_assert(std::is_invocable_v<F&, Lease&> || std::is_invocable_v<F&>,
+                "once() takes a function fn(Lease&) or fn()");
+  using Returned = std::remove_cvref_t<decltype(detail::call_once_with(std::declval<F&>(),
+                                                                       std::declval<Lease&>()))>;
+  static_assert(std::is_void_v<Returned> || detail::is_result<Returned>,
+                "the function of once() returns nothing, or a Result that says whether it is done");
+  if (Result<void> fine = detail::check_once(*this, period, options); !fine) return fine.error();
+  Result<Lease> lease = acquire(name, options.lock(), std::move(stop));
+  if (!lease) return lease.error();
+  Lease held = std::move(*lease);  // released by its destructor if fn throws
+  const Result<bool> done = detail::is_done(*this, held, period, options);
+  if (!done) return done.error();
+  if (*done) return Once::done_before;
+  if constexpr (std::is_void_v<Returned>) {
+    detail::call_once_with(fn, held);
+  } else if (const Returned returned = detail::call_once_with(fn, held); !returned) {
+    return returned.error();
+  }
+  if (Result<void> noted = detail::note_done(*this, held, period, options); !noted) {
+    return noted.error();
+  }
+  (void)held.release();
+  return Once::ran;
 }
 
 }  // namespace quorumlock

@@ -352,4 +352,27 @@ QUORUMLOCK_EXPORT Result<std::chrono::nanoseconds> parse_wait(std::string_view n
 /// only).
 QUORUMLOCK_EXPORT std::string to_text(std::chrono::nanoseconds duration);
 
+/// The options of Coordinator::once(): those of its lock, and how long a period stays done.
+struct OnceOptions {
+  std::optional<std::chrono::nanoseconds> ttl = std::nullopt;          ///< as in LockOptions
+  std::optional<std::chrono::nanoseconds> wait = std::nullopt;         ///< as in LockOptions
+  std::optional<bool> auto_extend = std::nullopt;                      ///< as in LockOptions
+  std::optional<std::chrono::nanoseconds> max_hold = std::nullopt;     ///< as in LockOptions
+  std::optional<int> max_renewals = std::nullopt;                      ///< as in LockOptions
+  std::optional<LockMode> mode = std::nullopt;                         ///< exclusive, or unset
+  std::optional<WaitOrder> order = std::nullopt;                       ///< as in LockOptions
+  std::optional<std::chrono::nanoseconds> stop_margin = std::nullopt;  ///< as in LockOptions
+  std::optional<bool> trace = std::nullopt;                            ///< as in LockOptions
+  /// How long the nodes remember which period was done, from the last time that somebody asked or
+  /// was done. A period that may be asked for later than that may run again. Whole seconds, at
+  /// least four times max_ttl. Unset: Options::fencing_memory.
+  std::optional<std::chrono::nanoseconds> keep = std::nullopt;
+  bool operator==(const OnceOptions&) const = default;
+
+  /// The options of the lock.
+  [[nodiscard]] LockOptions lock() const {
+    return {ttl, wait, auto_extend, max_hold, max_renewals, mode, order, stop_margin, trace};
+  }
+};
+
 }  // namespace quorumlock

@@ -69,6 +69,7 @@ constexpr Right rights[] = {
     {"~quorumlock:replanted:PREFIX*", false, "does not get back a lock that it has lost"},
     {"~quorumlock:released:PREFIX*", true, "releases no lock by its token"},
     {"~quorumlock:leader:PREFIX*", false, "does not show who leads"},
+    {"~quorumlock:once:PREFIX*", false, "runs nothing once per period"},
     {"~quorumlock:semaphore:PREFIX*", true, no_permit},
     {"~quorumlock:permit:PREFIX*", true, no_permit},
     {"~quorumlock:fence:quorumlock:semaphore:PREFIX*", true, no_permit},

@@ -62,6 +62,9 @@ Result<redis::Endpoint> endpoint_of(const NodeOptions& node, bool reads);
 /// Checks the name of a quorum group.
 Result<void> check_group_name(std::string_view name);
 Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl);
+/// Checks for how long the nodes are to remember a counter that is not used.
+Result<void> check_memory(std::string_view name, std::chrono::nanoseconds memory,
+                          std::chrono::nanoseconds max_ttl);
 /// Checks the stop margin of a lease of this ttl.
 Result<void> check_stop_margin(std::chrono::nanoseconds margin, std::chrono::nanoseconds ttl);
 

@@ -165,15 +165,10 @@ Result<void> check_clocks(const Options& options) {
     return refusal("max_ttl is " + to_text(options.max_ttl) +
                    ": it must be whole milliseconds, which Redis counts in, such as 30s");
   }
-  if (Result<void> good = check_span("fencing_memory", options.fencing_memory); !good) return good;
-  if (options.fencing_memory % std::chrono::seconds(1) != nanoseconds::zero()) {
-    return refusal("fencing_memory is " + to_text(options.fencing_memory) +
-                   ": it must be whole seconds, such as 1d");
-  }
-  if (options.fencing_memory / 4 < options.max_ttl) {
-    return refusal("fencing_memory is " + to_text(options.fencing_memory) +
-                   ": it must be at least four times max_ttl, which is " +
-                   to_text(options.max_ttl));
+  if (Result<void> good =
+          detail::check_memory("fencing_memory", options.fencing_memory, options.max_ttl);
+      !good) {
+    return good;
   }
   if (Result<void> good = check_span("node_timeout", options.node_timeout); !good) return good;
   return check_span("connect_timeout", options.connect_timeout);
@@ -214,6 +209,16 @@ Result<void> check_classes(const std::vector<std::string>& classes) {
 }
 
 }  // namespace
+
+Result<void> detail::check_memory(std::string_view name, nanoseconds memory, nanoseconds max_ttl) {
+  if (Result<void> good = check_span(name, memory); !good) return good;
+  const std::string is = std::string(name) + " is " + to_text(memory) + ": it must be ";
+  if (memory % std::chrono::seconds(1) != nanoseconds::zero()) {
+    return refusal(is + "whole seconds, such as 1d");
+  }
+  if (memory / 4 >= max_ttl) return {};
+  return refusal(is + "at least four times max_ttl, which is " + to_text(max_ttl));
+}
 
 std::chrono::nanoseconds Options::validity(std::chrono::nanoseconds of_ttl) const {
   return of_ttl - core::margin(of_ttl, drift_factor);

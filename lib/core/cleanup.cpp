@@ -150,6 +150,7 @@ void Cleanup::note_answer(Time now, Claim& claim, int node, const Tag& tag, cons
       break;
     case CommandKind::queue:
     case CommandKind::query:
+    case CommandKind::once:
     case CommandKind::renewals:
     case CommandKind::acquisitions:
     case CommandKind::releases:

@@ -79,6 +79,12 @@ class Engine {
   void on_new_list();
   /// The numbers of the nodes of the list.
   [[nodiscard]] NodeSet nodes() const { return exchange_.nodes.all(); }
+  /// Begins a round that is not the engine's own, whose votes count as those for a lock.
+  void open(Tally& tally) const { tally.begin(nodes(), exchange_.nodes.majority()); }
+  /// Counts a node's vote in such a round.
+  void count(Time now, Tally& tally, int node, Vote vote) {
+    tally.record(node, exchange_.nodes.counted(now, node, vote), exchange_.nodes.says(node));
+  }
   [[nodiscard]] bool holds_leases() const { return leases_.held() > 0; }
   void on_link(Time now, int node, LinkState state, Vote reason);
   /// Notes what a node says of the list that it votes for. Call it before the node is reported to

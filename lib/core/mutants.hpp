@@ -83,6 +83,11 @@ enum class Mutant {
   sources_record_not_compared,
   wait_by_own_time_alone,
   each_client_waits,
+  // Once per period.
+  once_by_one_node,
+  once_not_noted_again,
+  once_not_repaired,
+  once_of_a_former_holder,
   // The list of nodes changes.
   new_node_votes_at_once,
   settled_without_a_wait,

@@ -20,6 +20,7 @@ enum class CommandKind : std::uint8_t {
   release,   ///< if the key holds the token, deletes it and wakes the head of its line
   queue,     ///< puts entries into the lines of their locks, or keeps them there
   query,     ///< a command of the driver, not of the engine
+  once,      ///< one of the driver that votes, at the holder's fence: see detail::OnceQuery
   renewals,  ///< a command of the session: several renews in one
   acquisitions,  ///< a command of the session: several acquires in one
   releases,      ///< a command of the session: several releases in one

@@ -106,6 +106,11 @@ class Calls {
   /// none. Call it only when the session has no more outputs.
   bool recycle();
 
+  /// Makes the error of a call that these votes have decided.
+  Error error_of(Errc why, const char* what, std::string_view resource, const core::Tally& tally,
+                 int attempts, const std::string& reason = {},
+                 std::vector<TraceStep> trace = {}) const;
+
  private:
   void finish(AcquireCall& acquisition, Result<Lease> result);
   void answer_later(Handler<Result<void>> handler, Error error);
@@ -113,9 +118,6 @@ class Calls {
   void ask_for(const char* what, LeaseState& lease, Handler<Result<void>> handler, Ask&& ask);
   /// Gives up the handle's or the engine's reference to the lease.
   void let_go(LeaseState& lease);
-  Error error_of(Errc why, const char* what, std::string_view resource, const core::Tally& tally,
-                 int attempts, const std::string& reason = {},
-                 std::vector<TraceStep> trace = {}) const;
 
   Runtime& runtime_;
   const Cluster& cluster_;

@@ -31,6 +31,8 @@ class Inquiries {
            std::initializer_list<std::string_view> words) {
     ask(inquiry, node, question, std::span(words.begin(), words.size()));
   }
+  /// For what an inquiry asks in another way than ask(), with its id.
+  [[nodiscard]] Session& session() { return session_; }
   /// Ends the inquiry: it gets no more answers.
   void end(const Inquiry& inquiry);
   /// Calls the inquiry's due() at this time, in place of any time set before.

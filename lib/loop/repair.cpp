@@ -57,7 +57,7 @@ void Repair::start(Time now) {
   if (planted(Mutant::no_repair)) return finish(now, true);
   choose_sources();
   // The node may have waited for its turn: check that we are still its repairer.
-  write(now, Step::mark, {}, {});
+  write(now, Step::mark, {}, {}, session_.counter_life());
 }
 
 void Repair::choose_sources() {
@@ -97,10 +97,11 @@ void Repair::next_source(Time now) {
 
 /// Sends the next command after each answer, unless enough are under way.
 void Repair::proceed(Time now) {
-  if (reading_.scan_next && now >= refresh_at_) write(now, Step::mark, {}, {});
+  if (reading_.scan_next && now >= refresh_at_)
+    write(now, Step::mark, {}, {}, session_.counter_life());
   if (reading_.scan_next && reading_.unanswered < enough_unanswered) {
     reading_.scan_next = false;
-    const std::string_view words[] = {"SCAN",  reading_.cursor, "MATCH", "quorumlock:fence:*",
+    const std::string_view words[] = {"SCAN",  reading_.cursor, "MATCH", redis::counters_pattern,
                                       "COUNT", keys_a_call};
     return ask(now, job_.sources.back().node, Step::scan, words);
   }
@@ -124,6 +125,7 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
       return proceed(now);
     case Step::scan: return on_keys(now, *reply);
     case Step::values: return on_values(now, *reply);
+    case Step::periods: return on_periods(now, *reply);
     case Step::check:
       if (reply->text != job_.sources.back().record &&
           !planted(Mutant::sources_record_not_compared)) {
@@ -164,17 +166,29 @@ void Repair::on_keys(Time now, const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2) return finish(now, false);
   reading_.cursor = reply.elements[0].text;
   reading_.scan_next = reading_.cursor != "0";
-  const std::span<const Reply> found = reply.elements[1].elements;
-  for (std::size_t i = 0; i < found.size(); i += values_a_call) {
-    std::vector<std::string>& keys = reading_.keys.emplace_back();
-    std::vector<std::string_view> words{"MGET"};
-    for (const Reply& key : found.subspan(i, std::min(values_a_call, found.size() - i))) {
-      keys.emplace_back(key.text);
-      words.push_back(key.text);
+  std::vector<std::string_view> counters, periods;
+  for (const Reply& key : reply.elements[1].elements) {
+    if (key.text.starts_with(redis::counter_prefix)) counters.push_back(key.text);
+    if (key.text.starts_with(redis::once_prefix) && !planted(Mutant::once_not_repaired)) {
+      periods.push_back(key.text);
     }
-    ask(now, job_.sources.back().node, Step::values, words);
   }
+  ask_values(now, Step::values, counters);
+  ask_values(now, Step::periods, periods);
   proceed(now);
+}
+
+/// Reads these counters of the source, some at a time.
+void Repair::ask_values(Time now, Step step, std::span<const std::string_view> found) {
+  for (std::size_t i = 0; i < found.size(); i += values_a_call) {
+    const auto some = found.subspan(i, std::min(values_a_call, found.size() - i));
+    reading_.keys.emplace_back(some.begin(), some.end());
+    const std::string count = std::to_string(some.size());
+    std::vector<std::string_view> words{"MGET"};
+    if (step == Step::periods) words = {"EVAL", redis::periods_script.source, count};
+    words.insert(words.end(), some.begin(), some.end());
+    ask(now, job_.sources.back().node, step, words);
+  }
 }
 
 void Repair::on_values(Time now, const Reply& reply) {
@@ -197,20 +211,46 @@ void Repair::on_values(Time now, const Reply& reply) {
     values.push_back(value.text);
     job_.greatest = std::max(job_.greatest, *number);
   }
-  if (!keys.empty()) write(now, Step::write, keys, values);
+  if (!keys.empty()) write(now, Step::write, keys, values, session_.counter_life());
+  proceed(now);
+}
+
+/// The periods that are done (Coordinator::once) are kept for as long as each caller asked, so they
+/// are copied with the longest time that is left of them. A floor says nothing about them: if fewer
+/// nodes remember than are needed, what was done is forgotten. What is not a number of ours is
+/// another program's, and tells nothing.
+void Repair::on_periods(Time now, const Reply& reply) {
+  const std::vector<std::string> asked = std::move(reading_.keys.front());
+  reading_.keys.pop_front();
+  if (reply.type != Reply::Type::array || reply.elements.size() != 2 * asked.size()) {
+    return finish(now, false);
+  }
+  job_.read += asked.size();
+  std::vector<std::string_view> keys, values;
+  std::int64_t life = 0;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const Reply& value = reply.elements[2 * i];
+    const Reply& left = reply.elements[2 * i + 1];
+    if (value.type != Reply::Type::string || left.type != Reply::Type::integer) continue;
+    if (!redis::counter_in(value.text) || left.integer <= 0) continue;
+    keys.push_back(asked[i]);
+    values.push_back(value.text);
+    life = std::max(life, left.integer);
+  }
+  if (!keys.empty()) write(now, Step::write, keys, values, std::to_string(life));
   proceed(now);
 }
 
 /// Runs repair.lua on the target; each call also refreshes the repairer's mark.
 void Repair::write(Time now, Step step, std::span<const std::string_view> keys,
-                   std::span<const std::string_view> values) {
+                   std::span<const std::string_view> values, std::string_view life) {
   refresh_at_ = now + between_refreshes;
   const std::string count = std::to_string(keys.size() + 1);
   const std::string& mark = session_.link(job_.target).enrolment().mark();
   std::vector<std::string_view> words{"EVAL", redis::repair_script.source, count,
                                       redis::repairer_key};
   words.insert(words.end(), keys.begin(), keys.end());
-  words.insert(words.end(), {mark, redis::repairer_ms, session_.counter_life()});
+  words.insert(words.end(), {mark, redis::repairer_ms, life});
   words.insert(words.end(), values.begin(), values.end());
   ask(now, job_.target, step, words);
 }

@@ -15,7 +15,8 @@ namespace quorumlock::detail {
 
 class Session;
 
-/// Raises the fencing counters of a node that forgot, as far as needed before it votes again.
+/// Raises the fencing counters of a node that forgot, as far as needed before it votes again, and
+/// the numbers of the last periods that are done (Coordinator::once), by the same argument.
 ///
 /// A token that was decided with this node's vote is on at least q - 1 other nodes. So the greatest
 /// counter on N - q + 1 others is at least every such token: each counter of the nodes that vouch
@@ -51,7 +52,7 @@ class Repair {
   }
 
  private:
-  enum class Step { mark, scan, values, write, check, time };
+  enum class Step { mark, scan, values, periods, write, check, time };
 
   void start(core::Time now);
   void choose_sources();
@@ -60,9 +61,11 @@ class Repair {
   void end_of_source(core::Time now);
   void ask_times(core::Time now);
   void on_keys(core::Time now, const redis::Reply& reply);
+  void ask_values(core::Time now, Step step, std::span<const std::string_view> found);
   void on_values(core::Time now, const redis::Reply& reply);
+  void on_periods(core::Time now, const redis::Reply& reply);
   void write(core::Time now, Step step, std::span<const std::string_view> keys,
-             std::span<const std::string_view> values);
+             std::span<const std::string_view> values, std::string_view life);
   void ask(core::Time now, int node, Step step, std::span<const std::string_view> words);
   void finish(core::Time now, bool done);
 
@@ -96,7 +99,7 @@ class Repair {
   struct Reading {
     std::string cursor;
     bool scan_next = false;                     ///< the next SCAN is still to be sent
-    std::deque<std::vector<std::string>> keys;  ///< the keys of each unanswered MGET, in order
+    std::deque<std::vector<std::string>> keys;  ///< the keys of each unanswered read, in order
     int unanswered = 0;                         ///< the number of unanswered commands
   };
   Reading reading_;

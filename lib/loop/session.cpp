@@ -20,6 +20,11 @@ bool is_to_a_claim(core::CommandKind kind) {
   return kind <= core::CommandKind::release;
 }
 
+/// Whether a command of this kind is answered by Session::Answered.
+bool is_of_the_user(core::CommandKind kind) {
+  return kind == core::CommandKind::query || kind == core::CommandKind::once;
+}
+
 }  // namespace
 
 Session::Session(Config config, core::Random& random, core::WallClock& wall)
@@ -226,7 +231,7 @@ void Session::next_of_links(Time now, std::optional<Output>& mine) {
 std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event& event) {
   if (const auto* answer = std::get_if<Link::Answer>(&event)) return on_answer(now, node, *answer);
   if (const auto* late = std::get_if<Link::Late>(&event)) {
-    if (late->tag.kind == core::CommandKind::query) {
+    if (is_of_the_user(late->tag.kind)) {
       return Answered{node, late->tag, Vote::timed_out, nullptr};
     }
     on_late(now, node, late->tag);
@@ -260,6 +265,7 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
 std::optional<Session::Output> Session::on_answer(Time now, int node, const Link::Answer& answer) {
   switch (answer.tag.kind) {
     case core::CommandKind::query:
+    case core::CommandKind::once:
       return Answered{node, answer.tag, answer.answer.vote, answer.reply};
     case core::CommandKind::repair: repair_.on_answer(now, answer.tag, answer.reply); break;
     case core::CommandKind::witness:

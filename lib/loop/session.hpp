@@ -40,7 +40,7 @@ class Session {
   using News = detail::News;
   using Heard = Messages::Heard;
   using NodeChanged = detail::NodeChanged;
-  /// The answer to a command of CommandKind::query; `reply` is null if there is none, and otherwise
+  /// The answer to a command of CommandKind::query or once; `reply` is null if there is none, and otherwise
   /// valid until the next call.
   struct Answered {
     int node;
@@ -79,7 +79,7 @@ class Session {
   redis::Wire& wire(int number) { return links_.wire(number); }
   /// Notes that this wire may have events.
   void touched(int wire) { links_.touched(wire); }
-  /// Sends a command to one node; Answered follows if it is of CommandKind::query.
+  /// Sends a command to one node; Answered follows if it is of CommandKind::query or once.
   void ask(core::Time now, int node, const core::Tag& tag, std::string_view bytes) {
     sender_.send(now, node, tag, bytes);
   }

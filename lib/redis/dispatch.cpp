@@ -5,6 +5,7 @@
 #include "core/mutants.hpp"
 #include "redis/verbs/acquire.hpp"
 #include "redis/verbs/line.hpp"
+#include "redis/verbs/once.hpp"
 #include "redis/verbs/raise.hpp"
 #include "redis/verbs/release.hpp"
 #include "redis/verbs/renew.hpp"
@@ -59,6 +60,7 @@ core::Answer answer_of(CommandKind kind, const Reply& reply) {
     case CommandKind::renew: return renew::read(reply);
     case CommandKind::release: return release::read(reply);
     case CommandKind::queue: return line::read(reply);
+    case CommandKind::once: return once::read(reply);
     case CommandKind::clock:
       return {reply.type == Reply::Type::array ? Vote::granted : Vote::failed};
     case CommandKind::acquisitions:

@@ -27,6 +27,12 @@ inline constexpr std::string_view waiting_prefix = "quorumlock:waiting:";
 inline constexpr std::string_view granted_prefix = "quorumlock:granted:";
 /// This prefix and a lock's key name the announcement of its holder as the leader (see Election).
 inline constexpr std::string_view leader_prefix = "quorumlock:leader:";
+/// This prefix and a lock's key name the last period of Coordinator::once() that was done. It is
+/// kept on a quorum of nodes as a fencing counter is, and repaired with these.
+inline constexpr std::string_view once_prefix = "quorumlock:once:";
+/// Fits the keys with either of these two prefixes, and few others, for SCAN.
+inline constexpr std::string_view counters_pattern = "quorumlock:*nce:*";
+static_assert(counter_prefix.ends_with("nce:") && once_prefix.ends_with("nce:"));
 /// This prefix and a semaphore's key name the number of its permits. The semaphore's counter and
 /// line are named as if this key were a lock: quorumlock:fence:quorumlock:semaphore:<key>, and so
 /// on.

@@ -27,7 +27,7 @@ namespace {
 
 using core::CommandKind;
 
-constexpr int kinds = static_cast<int>(CommandKind::query) + 1;  // it is the last kind
+constexpr int kinds = static_cast<int>(CommandKind::once) + 1;  // those of engine and driver
 
 constexpr std::size_t most_fed = 3 << 20;   // beyond every limit of the reader
 constexpr std::size_t most_reads = 20'000;  // keeps the time for one input short

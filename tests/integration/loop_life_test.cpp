@@ -30,15 +30,15 @@ class LoopLife : public FiveNodes {
 };
 
 /// Calls back once, on the next turn of the loop.
-class Once {
+class CalledOnce {
  public:
-  Once(UvLoop& loop, std::function<void()> call) : call_(std::move(call)) {
+  CalledOnce(UvLoop& loop, std::function<void()> call) : call_(std::move(call)) {
     timer_.data = this;
     uv_timer_init(loop.get(), &timer_);
     uv_timer_start(
         &timer_,
         [](uv_timer_t* timer) {
-          static_cast<Once*>(timer->data)->call_();
+          static_cast<CalledOnce*>(timer->data)->call_();
           uv_close(reinterpret_cast<uv_handle_t*>(timer), nullptr);
         },
         0, 0);
@@ -54,7 +54,7 @@ TEST_F(LoopLife, GoesOnForCallsOfAnotherThreadWhileItRuns) {
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   int told = 0;
-  const Once last(loop, [&] {
+  const CalledOnce last(loop, [&] {
     ask_on_another_thread(coordinator, [&](Errc why) {
       EXPECT_EQ(why, Errc());
       ++told;
@@ -90,7 +90,7 @@ TEST_F(LoopLife, TheNextTurnTakesEarlierCalls) {
   loop.run();
   int told = 0;
   ask_on_another_thread(coordinator, [&](Errc why) { told += why == Errc() ? 1 : 100; });
-  const Once own(loop, [] {});
+  const CalledOnce own(loop, [] {});
   loop.run();
   EXPECT_EQ(told, 1);
   end(loop, coordinator);
@@ -119,7 +119,7 @@ TEST_F(LoopLife, EndsAfterCallsOfAnotherThread) {
   Coordinator coordinator = attach(loop);
   for (int round = 0; round < 20; ++round) {
     int told = 0;
-    const Once last(loop, [&] {
+    const CalledOnce last(loop, [&] {
       ask_on_another_thread(coordinator, [&](Errc why) { told += why == Errc() ? 1 : 100; });
     });
     loop.run();

@@ -108,6 +108,32 @@ TEST_F(MembersChanges, TokensGrowAcrossAChange) {
   EXPECT_GT(lease->fencing_token(), ahead);
 }
 
+TEST_F(MembersChanges, WhatIsDoneOnceStaysDoneAcrossAChange) {
+  // Three of the five nodes have noted that the period is done. Two of these leave, one after the
+  // other, and the third is lost.
+  for (const int node : {2, 3, 4}) {
+    cluster_.raw(node, {"SET", "quorumlock:once:" + key_, "77", "EX", "864000"});
+  }
+  std::vector<int> nodes{0, 1, 2, 3, 4};
+  for (const auto& [from, to] : {std::pair(4, 5), std::pair(3, 6)}) {
+    std::ranges::replace(nodes, from, to);
+    MembersChange change = change_to(nodes);
+    ASSERT_TRUE(ok(change.announce()));
+    Coordinator coordinator = connect(options(nodes));  // looks after the new node
+    ASSERT_TRUE(ok(change.commit()));
+    settle(change);
+    ASSERT_TRUE(eventually([&] { return look(change).done; }));
+    cluster_.kill(from);
+  }
+  cluster_.kill(2);
+  Coordinator coordinator = connect(options(nodes));
+  const Result<quorumlock::Once> result =
+      coordinator.once(key_, 77, {.wait = 20s}, [] { ADD_FAILURE() << "it runs again"; });
+  ASSERT_TRUE(ok(result));
+  EXPECT_EQ(*result, quorumlock::Once::done_before);
+  EXPECT_GT(cluster_.pttl(nodes.back(), "quorumlock:once:" + key_), std::chrono::hours(200));
+}
+
 TEST_F(MembersChanges, ACounterThatNoScriptWritesDoesNotEndTheFences) {
   // It is as great as no fencing token may be. The new list's floor comes from the nodes' clocks.
   for (const int node : {0, 1, 2, 3, 4}) {

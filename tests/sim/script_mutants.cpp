@@ -116,6 +116,10 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "if greatest >= fence then return {greatest > fence and 1 or 0, fence, time} end"},
       {raise_not_strict, &raise_script, "if greatest >= fence then", "if greatest > fence then"},
 
+      // Once per period.
+      {once_of_a_former_holder, &once_script, "if found[2] ~= ARGV[1] then return {3, 0, time} end",
+       ""},
+
       // Renewal.
       {confirm_without_enrolment, &renew_script,
        "if found[1] ~= ARGV[#ARGV - 1] then return {time, ''} end", ""},

@@ -52,6 +52,7 @@ set(simulated
   loop/links
   loop/members
   loop/messages
+  loop/once_query
   loop/repair
   loop/sender
   loop/session
@@ -77,6 +78,7 @@ set(simulated
   redis/verbs/acquire
   redis/verbs/call
   redis/verbs/line
+  redis/verbs/once
   redis/verbs/release
   redis/verbs/renew
   redis/verbs/vote

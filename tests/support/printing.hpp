@@ -50,6 +50,7 @@ constexpr std::string_view to_text(core::CommandKind kind) {
     case core::CommandKind::release: return "release";
     case core::CommandKind::queue: return "queue";
     case core::CommandKind::query: return "query";
+    case core::CommandKind::once: return "once";
     case core::CommandKind::renewals: return "renewals";
     case core::CommandKind::acquisitions: return "acquisitions";
     case core::CommandKind::releases: return "releases";

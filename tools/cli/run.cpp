@@ -24,6 +24,7 @@ using std::chrono::nanoseconds;
 struct RunArguments : CommandArguments {
   std::optional<nanoseconds> wait;
   std::optional<int> permits;
+  std::optional<std::uint64_t> period;
   bool shared = false;
   bool explain = false;
   std::vector<std::string> resources;
@@ -39,7 +40,7 @@ std::string summary_of(const Stats& stats) {
 }
 
 /// Reports how the command ended and returns the exit code.
-int conclude(const Globals& globals, const Lease& lease, const CommandEnd& end,
+int conclude(const Globals& globals, const Lease& lease, const CommandEnd& end, bool once,
              const std::optional<Error>& trouble) {
   if (trouble && !globals.json) globals.warn(trouble->what());
   if (!globals.json) return end.exit_code();
@@ -48,6 +49,7 @@ int conclude(const Globals& globals, const Lease& lease, const CommandEnd& end,
                    {"fencing_token", lease.fencing_token()},
                    {"held_ms", std::chrono::floor<milliseconds>(end.held).count()}};
   end.add_to(document);
+  if (once) document["once"] = end.exit_code() == 0 ? "ran" : "not_done";
   if (const Outcome outcome = lease.outcome(); !outcome.trace.empty()) {
     document["trace"] = trace_json(outcome);
   }
@@ -67,20 +69,43 @@ std::string all(const std::vector<std::string>& resources) {
 }
 
 void check(const RunArguments& asked) {
-  if (!asked.permits) return;
-  if (asked.shared) {
+  if (asked.permits && asked.shared) {
     throw Failure::usage("--permits and --shared exclude each other: a permit is no lock to read");
   }
-  if (asked.resources.size() > 1) {
-    throw Failure::usage("--permits takes a permit of one resource, and " +
-                         std::to_string(asked.resources.size()) + " are named");
+  if (asked.period && (asked.shared || asked.permits)) {
+    throw Failure::usage(
+        "--once excludes --shared and --permits: one runs what is to be done once");
   }
+  const std::string count = std::to_string(asked.resources.size());
+  if (asked.permits && asked.resources.size() > 1) {
+    throw Failure::usage("--permits takes a permit of one resource, and " + count + " are named");
+  }
+  if (asked.period && asked.resources.size() > 1) {
+    throw Failure::usage("--once is about one name, and " + count + " are named");
+  }
+}
+
+/// Ends without a command: the period is done.
+int done_before(const Globals& globals, const RunArguments& asked, Coordinator& coordinator,
+                Lease& lease) {
+  (void)give_up_and_close(coordinator,
+                          [&](auto handler) { lease.async_release(std::move(handler)); });
+  globals.note("period " + std::to_string(*asked.period) + " of " + asked.resources.front() +
+               " was done before");
+  if (globals.json) {
+    print({{"resources", asked.resources}, {"once", "done_before"}, {"exit_code", 0}}, stderr);
+  }
+  return 0;
 }
 
 Lease lease_for(const RunArguments& asked, const Options& options, Coordinator& coordinator,
                 Signals& signals, const Meanwhile& meanwhile) {
   LockOptions how{
       .ttl = asked.ttl, .wait = asked.wait, .auto_extend = true, .trace = asked.explain};
+  if (asked.period) {
+    Result<void> fine = detail::check_once(coordinator, *asked.period, {});
+    if (!fine) throw Failure::usage(fine.error().what());
+  }
   if (asked.permits) {
     if (!how.wait) how.wait = options.wait;  // a Semaphore by itself waits without limit
     return take_permit(coordinator, asked.resources.front(), *asked.permits, how, signals,
@@ -106,6 +131,11 @@ int run(const Globals& globals, const RunArguments& asked) {
     return sooner(manager.keep_alive(), globals.json ? -1 : report.advance());
   });
   report.end();
+  if (asked.period) {
+    const Result<bool> done = detail::is_done(coordinator, lease, *asked.period, {});
+    if (!done) throw Failure(done.error());
+    if (*done) return done_before(globals, asked, coordinator, lease);
+  }
   globals.note("holding " + all(asked.resources) + ": " + lease.outcome().to_string());
   if (!globals.json) print_timeline(lease.outcome());
   manager.ready("holding " + what + ", fencing token " + std::to_string(lease.fencing_token()));
@@ -113,6 +143,9 @@ int run(const Globals& globals, const RunArguments& asked) {
     manager.stopping("losing " + what + ": the command has been asked to end");
   });
   manager.stopping("the command has ended: releasing " + what);
+  const bool counts = asked.period && !end.lost && end.exit_code() == 0;
+  const Result<void> noted =
+      counts ? detail::note_done(coordinator, lease, *asked.period, {}) : Result<void>();
   const Result<void> released = give_up_and_close(
       coordinator, [&](auto handler) { lease.async_release(std::move(handler)); });
   globals.note(summary_of(coordinator.stats()));
@@ -127,7 +160,8 @@ int run(const Globals& globals, const RunArguments& asked) {
                       ", while the command ran" +
                       (trouble ? std::string("; ") + trouble->what() : ""));
   }
-  return conclude(globals, lease, end, trouble);
+  if (!noted) throw Failure(ExitCode::lease_lost, "lost", noted.error().what());
+  return conclude(globals, lease, end, asked.period.has_value(), trouble);
 }
 
 }  // namespace
@@ -139,6 +173,10 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
   command.footer(
       "With --permits K the lock is one of K permits. All users of the resource must give the\n"
       "same K. Permits are independent of locks of the same name.\n\n"
+      "With --once PERIOD the command runs once for each period of RESOURCE, on all machines\n"
+      "together: a period is done when the command has ended with 0 while the lock was held. If "
+      "it\n"
+      "was done before, the command does not run, and the exit code is 0.\n\n"
       "The command gets QUORUMLOCK_RESOURCE, QUORUMLOCK_TOKEN and QUORUMLOCK_FENCING_TOKEN, runs\n"
       "in a process group of its own, and signals are passed on to that. When the lock is being\n"
       "lost it gets SIGTERM, and SIGKILL when the lock has ended. What it leaves running in that\n"
@@ -161,6 +199,12 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
           "once")
       ->check(CLI::Range(1, static_cast<int>(Semaphore::max_capacity)))
       ->type_name("K");
+  command
+      .add_option_function<std::uint64_t>(
+          "--once", [asked](std::uint64_t period) { asked->period = period; },
+          "run CMD only if this period of RESOURCE, or a later one, has not been done: a number "
+          "that grows, such as $(date +%Y%m%d)")
+      ->type_name("PERIOD");
   add_explain(command, asked->explain);
   asked->add_flags_to(command);
   // The option is not a list: CLI11 would split "[a,b]" in two.

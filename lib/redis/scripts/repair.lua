@@ -1,5 +1,5 @@
--- Raises a node's fencing counters to those of another node. A counter only grows; a value that is not a number
--- counts as absent.
+-- Raises a node's fencing counters, or the numbers of the last periods that are done, to those of another node. A
+-- number only grows; a value that is not a number counts as absent.
 --
 --   KEYS     the repairer's mark, then counters
 --   ARGV     the mark, its life ms, the counters' life ms, then the counters' values on the other node

@@ -94,7 +94,7 @@ constexpr bool is_renewal(core::CommandKind kind) {
 constexpr bool says_enrolment(core::CommandKind kind) {
   using core::CommandKind;
   return kind == CommandKind::acquire || kind == CommandKind::raise || is_renewal(kind) ||
-         kind == CommandKind::acquisitions;
+         kind == CommandKind::acquisitions || kind == CommandKind::once;
 }
 /// The number of the node's own words, which end a command: for a renewal the node's time in us
 /// from which on it is too late (0: unknown), which the session appends; then, if says_enrolment()

@@ -87,8 +87,9 @@ enum class Focus {
   stale_sources,  ///< an idle client repairs a node from one that forgot; its questions are late
   short_lives,    ///< clients live for less than max_ttl, and nodes boot with a wrong clock
   databases,      ///< some clients select another database of one server
+  periods,        ///< holders do work once per period, and nodes, clients and records are lost
 };
-inline constexpr int focuses = static_cast<int>(Focus::databases) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::periods) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
@@ -98,7 +99,7 @@ inline constexpr std::string_view focus_names[] = {
     "raises",     "relapses",      "line",        "sets",       "readers",  "permits",  "pieces",
     "silence",    "tokens",        "standstills", "disks",      "tenants",  "idleness", "members",
     "replacing",  "shrinking",     "in_a_row",    "forks",      "founding", "traps",    "unfenced",
-    "hand_overs", "stale_sources", "short_lives", "databases"};
+    "hand_overs", "stale_sources", "short_lives", "databases",  "periods"};
 static_assert(std::size(focus_names) == focuses);
 inline std::string_view to_string(Focus focus) {
   return focus_names[static_cast<std::size_t>(focus)];
@@ -138,6 +139,7 @@ struct Draw {
   bool one_ahead = false;    ///< the counters of one node begin far above the others'
   bool silences = false;     ///< see Focus::silence
   bool short_lives = false;  ///< see ShortLives
+  bool periods = false;      ///< see Periods
   bool stale_source = false;       ///< see StaleSource
   bool late_comer = false;         ///< the last client asks for nothing until long after max_ttl
   int in_order = 0;                ///< percentage of waits that are in the line
@@ -298,6 +300,8 @@ void draw_hand_overs(Draw& draw, test::SeededRandom& random);
 // draw_waits.cpp
 void draw_stale_sources(Draw& draw, test::SeededRandom& random);
 void draw_short_lives(Draw& draw, test::SeededRandom& random);
+/// Draws holders that do work once per period.
+void draw_periods(Draw& draw, test::SeededRandom& random);
 /// Draws the options of Focus::disks.
 void draw_disks(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some may not enrol nodes, and nodes that forget just after a vote.

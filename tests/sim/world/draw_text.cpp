@@ -121,6 +121,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("faults_follow_looks", draw.faults_follow_looks);
   visit("stale_source", draw.stale_source);
   visit("short_lives", draw.short_lives);
+  visit("periods", draw.periods);
   visit("faults", draw.faults);
 }
 

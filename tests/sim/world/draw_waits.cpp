@@ -42,4 +42,38 @@ void draw_short_lives(Draw& draw, test::SeededRandom& random) {
   if (draw.blind_spots) draw.faults.push_back(Fault::partition);
 }
 
+/// Leases are often lost while the work is done, and records while they are on their way.
+void draw_periods(Draw& draw, test::SeededRandom& random) {
+  draw.nodes = random.one_in(5) ? 5 : 3;
+  draw.clients = random.between(2, 4);
+  draw.periods = true;
+  draw.sane_wall_clocks = random.one_in(2);
+  draw.low_counters = false;
+  draw.ttl = draw.max_ttl = random.between(1, 5) * 200ms;
+  draw.delay = random.one_in(2) ? 200us : random.between(1, 10) * 1ms;
+  draw.hold = draw.ttl * random.between(1, 12) / 10;
+  draw.every = draw.hold / random.between(1, 3);
+  draw.pause = draw.ttl / random.between(5, 50);
+  draw.node_timeout = draw.ttl / random.between(1, 4);
+  draw.until = draw.ttl * 16;
+  draw.between_faults = draw.ttl / random.between(1, 4);
+  draw.faults_follow_wins = random.one_in(3);
+  draw.blind_spots = random.one_in(2);
+  for (const Fault fault :
+       {Fault::crash, Fault::flush, Fault::partition, Fault::delay, Fault::client_crash,
+        Fault::pause_client, Fault::reset, Fault::refuse, Fault::drop_lock}) {
+    if (random.one_in(3)) draw.faults.push_back(fault);
+  }
+  if (!random.one_in(3)) return;
+  // One node after the other forgets, each once the one before votes again.
+  draw.nodes = 3;
+  draw.ttl = draw.max_ttl = random.between(2, 5) * 100ms;
+  draw.hold = draw.ttl / random.between(2, 8);
+  draw.every = 2 * draw.hold;
+  draw.until = 25s;
+  draw.between_faults = 3s;
+  draw.faults_follow_wins = false;
+  draw.faults = {random.one_in(2) ? Fault::crash : Fault::flush};
+}
+
 }  // namespace quorumlock::sim

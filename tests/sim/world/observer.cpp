@@ -176,7 +176,9 @@ void Observer::look_at(int node) {
   if (draw_.lists_change()) world_.foundings.look_at(node);
   // If too few nodes remembered, the order of tokens rests on the nodes' clocks.
   const auto read = redis::EnrolmentRecord::parse(known);
-  if (read && read->since != 0 && !draw_.nodes_agree) checks_.fencing.rests_on_clocks();
+  if (!read || read->since == 0) return;
+  if (!draw_.nodes_agree) checks_.fencing.rests_on_clocks();
+  world_.periods.forgotten();
 }
 
 }  // namespace quorumlock::sim

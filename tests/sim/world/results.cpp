@@ -28,6 +28,8 @@ void Results::carry_out(Client& client, const detail::Session::Output& output) {
     const bool up = changed->state == core::LinkState::up;
     trace("client ", client.number + 1, " notes: node ", changed->node + 1,
           up ? " votes" : " does not vote: " + client.session->trouble(local, changed->node));
+  } else if (const auto* answer = std::get_if<Session::Answered>(&output)) {
+    world_.periods.answered(client, *answer);
   } else if (const auto* news = std::get_if<Session::News>(&output)) {
     trace("client ", client.number + 1, " notes: ", news->reason);
   } else if (const auto* jumped = std::get_if<core::ClockJumped>(&output)) {
@@ -111,6 +113,7 @@ void Results::won(Client& client, const core::Acquired& acquired) {
   }
   after(draw_span(one.in_crowd || one.brief ? draw_.delay / 4 : draw_.hold),
         [this, number = one.number] { world_.users.use(number); });
+  world_.periods.won(one);
 }
 
 void Results::refused(const Client& client, const core::Refused& refused) {

@@ -11,6 +11,7 @@
 #include "sim/world/observer.hpp"
 #include "sim/world/operators.hpp"
 #include "sim/world/paths.hpp"
+#include "sim/world/periods.hpp"
 #include "sim/world/processes.hpp"
 #include "sim/world/results.hpp"
 #include "sim/world/scene.hpp"
@@ -48,6 +49,7 @@ struct World {
   Traps traps{*this};
   StaleSource stale_source{*this};
   ShortLives short_lives{*this};
+  Periods periods{*this};
 
  private:
   void begin_nodes();

@@ -4,7 +4,7 @@
 namespace quorumlock::test {
 namespace {
 
-const std::string scan = "SCAN 0 MATCH quorumlock:fence:* COUNT 500";
+const std::string scan = "SCAN 0 MATCH quorumlock:*nce:* COUNT 500";
 const std::string life = " 86400000";
 
 std::string array(const std::vector<std::string>& elements) {
@@ -92,13 +92,34 @@ TEST(Repair, CopiesFromAllOthersOfAQuorum) {
   for (const int node : {0, 1, 2}) EXPECT_TRUE(driver.asked(node).empty());
 }
 
+TEST(Repair, CopiesWhatIsDoneOnceWithTheTimeThatIsLeftOfIt) {
+  // What the pattern also finds is left alone, and so is what is no number, or about to expire.
+  SessionDriver driver(3);
+  ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
+  driver.reply(1, scan,
+               found("0", {"quorumlock:once:a", "quorumlock:fence:a", "quorumlock:once:b",
+                           "quorumlock:queue:bounce:1", "quorumlock:once:c", "quorumlock:once:d"}));
+  driver.reply(1, "MGET quorumlock:fence:a", bulks({"41"}));
+  written(driver, 2, {"quorumlock:fence:a"}, "41");
+  driver.reply(1,
+               "EVAL periods 4 quorumlock:once:a quorumlock:once:b quorumlock:once:c "
+               "quorumlock:once:d",
+               array({LinkDriver::bulk("7"), ":5000\r\n", LinkDriver::bulk("0"), ":9000\r\n",
+                      LinkDriver::bulk("x"), ":90000\r\n", "$-1\r\n", ":-2\r\n"}));
+  ASSERT_FALSE(driver.asked(2).empty());
+  EXPECT_TRUE(driver.asked(2).front().ends_with(" 10000 9000 7 0")) << driver.asked(2).front();
+  driver.reply(2, "EVAL repair 3 quorumlock:repairer quorumlock:once:a quorumlock:once:b",
+               ":2\r\n");
+  driver.reply(1, "GET quorumlock:enrolment", still_enrolled(driver, 1));
+}
+
 TEST(Repair, GoesOnUntilTheScanIsComplete) {
   // A step of the scan finds some hundred keys, or none, and a key may be gone before its value is
   // read. The next step is asked for before the values of the current one have come.
   SessionDriver driver(3);
   ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
   driver.reply(1, scan, found("17", {}));
-  driver.reply(1, "SCAN 17 MATCH quorumlock:fence:* COUNT 500",
+  driver.reply(1, "SCAN 17 MATCH quorumlock:*nce:* COUNT 500",
                found("5", {"quorumlock:fence:a", "quorumlock:fence:b"}));
   ASSERT_EQ(driver.asked(1).size(), 2U);
   driver.reply(1, "MGET quorumlock:fence:a quorumlock:fence:b",

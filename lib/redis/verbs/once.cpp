@@ -1,0 +1,33 @@
+#include "redis/verbs/once.hpp"
+
+#include <chrono>
+
+#include "redis/keys.hpp"
+#include "redis/scripts.hpp"
+#include "redis/verbs/call.hpp"
+#include "redis/verbs/vote.hpp"
+#include "redis/words.hpp"
+
+namespace quorumlock::redis::once {
+
+void append(std::string& out, const Asked& what) {
+  Writer writer(out);
+  writer.count(8 + own_words(core::CommandKind::once));
+  writer.word("EVAL");
+  writer.word(once_script.source);
+  writer.word("2");
+  writer.word(counter_prefix, what.key);
+  writer.word(once_prefix, what.key);
+  writer.word(std::to_string(what.fence));
+  writer.word(what.period ? std::to_string(*what.period) : std::string());
+  writer.number(what.keep / std::chrono::milliseconds(1));
+  writer.finish();
+}
+
+core::Answer read(const Reply& reply) {
+  core::Answer answer;
+  if (read_vote(reply.elements, answer) == Verdict::absent) answer.vote = Vote::absent;
+  return answer;
+}
+
+}  // namespace quorumlock::redis::once
