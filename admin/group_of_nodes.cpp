@@ -247,7 +247,7 @@ std::optional<Error> GroupOfNodes::note_periods(const Floor& floor, int node) {
                        answers.front().reply->integer >= 0;
     if (noted) continue;
     return Error(Errc::no_quorum,
-                 "cannot settle the change: " + cluster().names[static_cast<std::size_t>(node)] +
+                 "cannot settle the change: " + nodes_[static_cast<std::size_t>(node)].node +
                      " does not take note of what is done once, or another client repairs it: run "
                      "quorumlock members commit again");
   }
