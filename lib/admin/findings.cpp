@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include <quorumlock/duration.hpp>
 #include <quorumlock/printable.hpp>
@@ -286,7 +287,8 @@ class Examination {
                node_.reason != Vote::refuses_writes) {
       error("not_enrolled", is.why,
             node_.access.scripts == false ? "let this user call EVAL" : "see what it says");
-    } else if (is.standing == NodeEnrolment::Standing::quarantined) {
+    } else if (is.standing == NodeEnrolment::Standing::quarantined &&
+               node_.reason != Vote::refuses_writes && node_.access.scripts != false) {
       hint("quarantined",
            "casts no vote yet: it " + is.why +
                (is.quarantined_for > nanoseconds::zero() ? "; " + seconds_left(is.quarantined_for)
@@ -423,7 +425,14 @@ std::vector<Finding> findings_of(const ClusterStatus& status) {
   std::vector<Finding> findings;
   examine_all(findings, status);
   for (const NodeStatus& node : status.nodes) Examination(findings, status, node).run();
+  // The gravest come first, and of those the ones that explain why a node does not vote.
+  const auto rank = [&status](const Finding& finding) {
+    const auto node = std::ranges::find(status.nodes, finding.node, &NodeStatus::node);
+    return std::pair(finding.severity, node != status.nodes.end() && node->votes);
+  };
+  std::ranges::stable_sort(findings, {}, rank);
   for (Finding& finding : findings) {
+    if (finding.what.ends_with('.')) finding.what.pop_back();  // a server's own sentence
     for (std::string* const text : {&finding.node, &finding.what, &finding.remedy}) {
       *text = printable(*text);
     }
