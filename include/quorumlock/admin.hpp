@@ -58,7 +58,7 @@ QUORUMLOCK_EXPORT void vouch_for_nodes(const Coordinator& coordinator);
 
 /// Deletes the fencing counters of resources that nobody will ever lock again, on every node that
 /// answers. A resource that is locked again afterwards gets smaller fencing tokens than before.
-/// Blocking, takes one round trip for every eight resources; not on the loop's thread.
+/// Blocking, takes one round trip for every 500 resources; not on the loop's thread.
 QUORUMLOCK_EXPORT void forget_counters(Coordinator& coordinator,
                                        std::vector<std::string> resources);
 
