@@ -353,7 +353,7 @@ class Exclusion(Model):
             noted_ago=lambda u, o, k: z3.If(this(u, o, k), self.zero(), s.noted_ago(u, o, k)))
 
     def do_add_witness(self, s, v: "Waiter", n: "Node", m: "Node"):
-        """A script adds what was noted to the candidate that was seen, if that still stands."""
+        """witness.lua adds what was noted to the candidate that was seen, if that still stands."""
         w = self.w
         this = lambda o, k: z3.And(o == n, k == m)
         return [s.candidate(n) != self.none, s.of_this_run(n), s.noted(v, n, m), w.rule(

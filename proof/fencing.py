@@ -264,8 +264,8 @@ def repair_of(client, node, sources):
             + "".join(f"check {client} {node} {each}; " for each in sources))
 
 
-# What 0.2.0 does: its records do not tell an enrolment from the next one of the same run, and it compares a source's
-# record with the one that it knows by then. A was decided on n1, n4 and n5. n4 and n1 forget. Client 1 repairs n4 and
+# What happens if records do not tell an enrolment from the next one of the same run, and if a source's record is
+# compared with the one that is known by then. A was decided on n1, n4 and n5. n4 and n1 forget. Client 1 repairs n4 and
 # reads n1, since it has not noticed; client 2 repairs n1; then client 1 finds n1's record as it was.
 as_built = (
     "note client1 node1; note client1 node2; note client1 node3; note client2 node2; note client2 node3; "

@@ -32,6 +32,8 @@ struct Member {
   /// The connections to this node, by address, of clients that have another list than the new one.
   /// Unset if the node does not show them to this user.
   std::optional<std::vector<std::string>> old_clients;
+  /// How many connected clients say that they may enrol this node. Unset: as above.
+  std::optional<int> enrollers = std::nullopt;
 };
 
 /// How far a change of the list has come.

@@ -25,8 +25,9 @@ struct NodeOptions {
   /// `rediss+sentinel://` they and the server are reached by TLS.
   std::string url;
   /// The node's name among the members of its list (docs/members.md): 1 to 255 visible characters,
-  /// the same in every client and for good. Empty: host:port, the path of its socket, or the
-  /// service's name.
+  /// the same in every client and for good. Empty: host:port, or the path of its socket; a node
+  /// that is found through Sentinels needs one. The member's name is this and, if that is not 0,
+  /// the database.
   std::string name;
   /// Only for a node with TLS. An unset member is taken from Options::tls.
   TlsOptions tls = {};

@@ -85,9 +85,14 @@ struct NodeEnrolment {
   std::optional<std::chrono::system_clock::time_point> clocks_order_fences_since;
   // More of the record on the node.
   std::optional<std::chrono::seconds> fencing_memory = std::nullopt;  ///< Options::fencing_memory
-  /// Whether a client has seen nodes of this cluster enrolled. Then locks may be held, and the
+  /// Whether this client has seen nodes of this cluster enrolled. Then locks may be held, and the
   /// cluster is not new.
   bool was_enrolled = false;
+  /// Whether it waits for a client with an operator's rights to enrol it, since this one may not.
+  bool awaits_operator = false;
+  /// Whether it waits, and no connected client enrols it, as far as that is known.
+  bool nobody_enrols = false;
+  std::uint64_t enrolments = 0;  ///< how often this coordinator has enrolled it
 };
 /// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(NodeEnrolment::Standing standing) noexcept;

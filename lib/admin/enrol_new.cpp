@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "loop/driver.hpp"
+#include "redis/client_name.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
 
@@ -33,8 +34,16 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
   // An answer that comes after its timeout: the node has been counted already.
   if (node.done || (enrolling_ && answer.tag.round < enrol)) return;
   const Reply* reply = answer.reply;
+  if (driver.link(answer.node).voting_right().vote() == Vote::same_server) {
+    return looked(driver, answer.node, driver.trouble(answer.node));
+  }
   if (reply == nullptr || reply->type == Reply::Type::error) {
     node.may_pass = reply == nullptr;
+    if (reply != nullptr && answer.tag.round == clients) {
+      return looked(driver, answer.node,
+                    "does not tell which clients are connected, and one may hold locks: let this "
+                    "user call CLIENT LIST");
+    }
     return looked(driver, answer.node,
                   reply != nullptr ? words_of(*reply) : driver.trouble(answer.node));
   }
@@ -50,16 +59,16 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
           return looked(driver, answer.node, "is enrolled already, as " + node.record);
         }
       }
-      return driver.inquiries().ask(*this, answer.node, candidate, {"GET", redis::candidate_key});
-    case candidate:
-      if (!force && reply->type == Reply::Type::string &&
-          reply->text.ends_with(redis::known_mark)) {
+      if (!force) return driver.inquiries().ask(*this, answer.node, clients, {"CLIENT", "LIST"});
+      return look_at_keys(driver, answer.node, "0");
+    case clients:
+      for (const redis::ConnectedClient& client : redis::connected_clients(reply->text)) {
+        if (!client.name.knows) continue;
         return looked(driver, answer.node,
-                      "was enrolled before, by the word of a client that works on these nodes and "
-                      "may hold locks");
+                      "was enrolled before, by the word of the client at " + client.address +
+                          ", which may hold locks");
       }
-      return driver.inquiries().ask(*this, answer.node, keys,
-                                    {"SCAN", "0", "MATCH", "quorumlock:*", "COUNT", "1000"});
+      return look_at_keys(driver, answer.node, "0");
     case keys: {
       if (reply->elements.size() != 2) return looked(driver, answer.node, "gives no keys");
       for (const Reply& key : reply->elements[1].elements) {
@@ -68,8 +77,7 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
       }
       const std::string cursor(reply->elements[0].text);
       if (cursor == "0") return looked(driver, answer.node, {});
-      return driver.inquiries().ask(*this, answer.node, keys,
-                                    {"SCAN", cursor, "MATCH", "quorumlock:*", "COUNT", "1000"});
+      return look_at_keys(driver, answer.node, cursor);
     }
     case enrol:
       if (reply->integer != 1) node.objection = "was enrolled by another client meanwhile";
@@ -86,6 +94,11 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
       return driver.inquiries().ask(*this, answer.node, settled, {"PING"});
     }
   }
+}
+
+void EnrolNew::look_at_keys(Driver& driver, int node, std::string_view cursor) {
+  driver.inquiries().ask(*this, node, keys,
+                         {"SCAN", cursor, "MATCH", "quorumlock:*", "COUNT", "1000"});
 }
 
 void EnrolNew::looked(Driver& driver, int node, const std::string& objection) {

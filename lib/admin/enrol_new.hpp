@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <quorumlock/handler.hpp>
@@ -14,9 +15,9 @@ namespace quorumlock::detail {
 /// Enrols all nodes without a wait, on the operator's word that no client can hold a lock yet.
 ///
 /// First it looks at all nodes: unless forced, each must answer and have neither an enrolment nor
-/// any key of ours. A candidate is allowed, since waiting clients leave one, but not if it says
-/// that a client has seen these nodes enrolled: that client may still hold locks. Only then are the
-/// nodes enrolled.
+/// any key of ours. A candidate is allowed, since waiting clients leave one. No client may be
+/// connected whose name says that it has seen these nodes enrolled: it may still hold locks. Only
+/// then are the nodes enrolled.
 class EnrolNew final : public Inquiry {
  public:
   bool force = false;
@@ -28,8 +29,9 @@ class EnrolNew final : public Inquiry {
   void dismiss() override;
 
  private:
-  enum Question : std::uint16_t { record, candidate, keys, enrol, settled };
+  enum Question : std::uint16_t { record, clients, keys, enrol, settled };
 
+  void look_at_keys(Driver& driver, int node, std::string_view cursor);
   /// Notes that this node has been looked at or, in the second part, enrolled.
   void looked(Driver& driver, int node, const std::string& objection);
   void enrol_all(Driver& driver);

@@ -287,6 +287,10 @@ class Examination {
                node_.reason != Vote::refuses_writes) {
       error("not_enrolled", is.why,
             node_.access.scripts == false ? "let this user call EVAL" : "see what it says");
+    } else if (is.nobody_enrols) {
+      error("nobody_enrols", "casts no vote, and no connected client enrols it: it " + is.why,
+            "start quorumlock enroll --watch, or a client, as a user with an operator's rights "
+            "(docs/security.md)");
     } else if (is.standing == NodeEnrolment::Standing::quarantined &&
                node_.reason != Vote::refuses_writes && node_.access.scripts != false) {
       hint("quarantined",
@@ -305,8 +309,8 @@ class Examination {
       std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc);
       hint("fences_by_clock",
            std::string("has rested the order of its fencing tokens on clocks since ") + text +
-               ": when it came back too few nodes were left to repair its counters from, or the "
-               "client that did so was not allowed to read all counters, or one was no number",
+               ": when it came back too few nodes were left to repair its counters from, or one of "
+               "the counters was no number",
            "keep clocks within a minute of one another");
     }
   }

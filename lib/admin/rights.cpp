@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view no_lock = "grants no lock";
 constexpr std::string_view no_line = "lets nobody wait in order, or read together with others";
 constexpr std::string_view no_permit = "grants no permit of a semaphore";
-constexpr std::string_view no_enrolment = "does not show whether it waits to be enrolled";
+constexpr std::string_view no_enrolment = "does not show whether anybody enrols it, if it waits";
 
 /// The list below writes this for the prefix of the locks' names.
 constexpr std::string_view any_prefix = "PREFIX*";
@@ -29,8 +29,6 @@ constexpr Right rights[] = {
     {"info", true, "casts no vote, since it does not say which run of it this is"},
     {"config|get", false, "does not say how it writes to its disk (quorumlock doctor)"},
     {"script|load", false, "gets each script with its first call, which costs a round trip"},
-    {"scan", false, "cannot be the source of fencing counters for a node that forgot"},
-    {"dbsize", false, "does not say how many fencing counters it has"},
     {"mget", true, "casts no vote, since it does not show its enrolment"},
     {"set", true, no_lock},
     {"time", true, no_lock},
@@ -118,7 +116,6 @@ std::vector<Probe> probes(std::string_view key_prefix) {
       {"script|load", {"SCRIPT", "LOAD", "return 1"}},
       {"set", {"SET", std::string(key_prefix) + "-", "", "NX", "XX"}},
       {"get", {"GET", std::string(redis::enrolment_key)}},
-      {"scan", {"SCAN", "0", "COUNT", "1"}},
       {"ping", {"PING"}},
       {"unsubscribe", {"UNSUBSCRIBE", "quorumlock:wake:-"}},
   };
@@ -156,11 +153,9 @@ end
 return missing)";
 
 bool is_forbidden(std::string_view right, const redis::Reply& reply) {
-  const std::string_view text = reply.text;
-  // "... to access one of the keys used as arguments", "... to access the 'x' key", "... a key".
-  const bool keys = text.find(" access ") != text.npos && text.find("key") != text.npos;
-  return reply.type == redis::Reply::Type::error && keys == is_of_keys(right) &&
-         redis::vote_of_error(text) == Vote::unauthorized;
+  return reply.type == redis::Reply::Type::error &&
+         redis::refuses_keys(reply.text) == is_of_keys(right) &&
+         redis::vote_of_error(reply.text) == Vote::unauthorized;
 }
 
 }  // namespace quorumlock::detail

@@ -205,6 +205,12 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
     case record: {
       note_right(node, "mget", reply);
       const redis::RecordTexts texts = redis::texts_of(reply);
+      // A client that asks for no lock would not notice that a node has forgotten.
+      const redis::Enrolment& its = driver.link(node).enrolment();
+      if (reply.type == Type::array && its.standing() == redis::Enrolment::Standing::enrolled &&
+          texts.record != its.enrolled().record) {
+        driver.doubt(node);
+      }
       const auto found = redis::EnrolmentRecord::parse(texts.record.value_or(""));
       if (!found) return;
       if (found->members) note_membership(status, *found->members, texts.members.value_or(""));
@@ -217,7 +223,6 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       return;
     }
     case size:
-      note_right(node, "dbsize", reply);
       if (reply.type == Type::integer) of(node).keys = reply.integer;
       return;
     case sample: return note_sample(node, reply);
@@ -296,6 +301,9 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
         std::max(core::Duration::zero(), enrolment.candidacy().until() - now);
   }
   status.enrolment.was_enrolled = enrolment.was_enrolled();
+  status.enrolment.awaits_operator = enrolment.awaits_operator();
+  status.enrolment.nobody_enrols = enrolment.nobody_enrols();
+  status.enrolment.enrolments = enrolment.enrolments();
   if (status.enrolment.standing != NodeEnrolment::Standing::unknown) {
     const auto& refused = link.greeting().writes_refused();
     status.access.scripts = !refused || refused->vote != Vote::unauthorized;

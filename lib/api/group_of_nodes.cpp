@@ -63,7 +63,7 @@ Result<void> GroupOfNodes::connect() {
     for (const NodeOptions& one : leaving_) {
       const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(one.url);
       if (!endpoint) return endpoint.error();
-      if ((one.name.empty() ? endpoint->member_name() : one.name) == name) url = one.url;
+      if (endpoint->member_name(one.name) == name) url = one.url;
     }
     if (!redis::Endpoint::parse(url)) {
       // A node that has not said its name may be this one.
@@ -84,8 +84,8 @@ Result<void> GroupOfNodes::connect() {
   return {};
 }
 
-/// Asks all nodes which clients are connected, and passes those with other nodes than the next ones
-/// to visit(node, clients), for each node that tells.
+/// Asks all nodes which clients are connected, and passes them to visit(node, clients), for each
+/// node that tells.
 template <class Visit>
 void GroupOfNodes::each_client_list(const Change& change, Visit&& visit) {
   std::vector<Questions::Question> questions;
@@ -93,10 +93,9 @@ void GroupOfNodes::each_client_list(const Change& change, Visit&& visit) {
     questions.push_back({static_cast<int>(i), {"CLIENT", "LIST"}});
   }
   const std::vector<Questions::Answer> answers = ask(std::move(questions));
-  const std::string wanted = redis::connection_name(change.next());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
-    if (listed) visit(static_cast<int>(i), clients_but(wanted, *listed));
+    if (listed) visit(static_cast<int>(i), redis::connected_clients(*listed));
   }
 }
 
@@ -104,9 +103,15 @@ MembersReport GroupOfNodes::report() {
   const Change change = look_once();
   MembersReport report = report_of(change, cluster().names);
   report.group = name_;
-  each_client_list(change, [&](int node, const std::vector<ConnectedClient>& old) {
-    auto& addresses = report.members[static_cast<std::size_t>(node)].old_clients.emplace();
-    for (const ConnectedClient& client : old) addresses.push_back(client.address);
+  const std::string next = redis::list_mark(change.next());
+  each_client_list(change, [&](int node, const std::vector<redis::ConnectedClient>& clients) {
+    Member& member = report.members[static_cast<std::size_t>(node)];
+    auto& addresses = member.old_clients.emplace();
+    int& enrollers = member.enrollers.emplace(0);
+    for (const redis::ConnectedClient& client : clients) {
+      if (client.name.list != next) addresses.push_back(client.address);
+      if (client.name.list == next && client.name.enrols) ++enrollers;
+    }
   });
   report.next_step = next_step_of(report, change);
   return report;
@@ -175,9 +180,11 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
 void GroupOfNodes::end_old_connections() {
   const Change change = look_once();
   if (change.stage() != Stage::committed) return;
-  each_client_list(change, [this](int node, const std::vector<ConnectedClient>& old) {
+  const std::string next = redis::list_mark(change.next());
+  each_client_list(change, [&](int node, const std::vector<redis::ConnectedClient>& clients) {
     std::vector<Questions::Question> kills;
-    for (const ConnectedClient& client : old) {
+    for (const redis::ConnectedClient& client : clients) {
+      if (client.name.list == next) continue;
       kills.push_back({node, {"CLIENT", "KILL", "ID", client.id}});
     }
     if (!kills.empty()) ask(std::move(kills));

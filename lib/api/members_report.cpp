@@ -110,26 +110,6 @@ MembersReport report_of(const Change& change, std::span<const std::string> urls)
   return report;
 }
 
-std::vector<ConnectedClient> clients_but(std::string_view wanted, std::string_view listed) {
-  std::vector<ConnectedClient> found;
-  while (!listed.empty()) {
-    const std::string_view line = listed.substr(0, listed.find('\n'));
-    listed.remove_prefix(std::min(line.size() + 1, listed.size()));
-    std::string_view id, address, name;
-    for (std::size_t at = 0; at < line.size();) {
-      const std::size_t end = std::min(line.find(' ', at), line.size());
-      const std::string_view field = line.substr(at, end - at);
-      if (field.starts_with("id=")) id = field.substr(3);
-      if (field.starts_with("addr=")) address = field.substr(5);
-      if (field.starts_with("name=")) name = field.substr(5);
-      at = end + 1;
-    }
-    if (!name.starts_with(redis::connection_prefix) || name == wanted) continue;
-    found.push_back({std::string(id), std::string(address)});
-  }
-  return found;
-}
-
 std::string next_step_of(const MembersReport& report, const Change& change) {
   const std::string next = redis::names_in_words(change.next());
   switch (change.stage()) {

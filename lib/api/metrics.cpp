@@ -266,6 +266,10 @@ void put(Families& all, const ClusterStatus& status) {
   using Value = std::optional<double>;
   all.gauge("node_votes", "1 if the node's votes count, else 0.");
   put_each(all, status, [](const NodeStatus& node) -> Value { return node.votes ? 1.0 : 0.0; });
+  all.gauge("node_nobody_enrols", "1 if the node waits and nobody is seen to enrol it, else 0.");
+  put_each(all, status, [](const NodeStatus& node) -> Value {
+    return node.enrolment.nobody_enrols ? 1.0 : 0.0;
+  });
   all.gauge("node_round_trip_seconds", "The last measured round trip to the node.");
   put_each(all, status, [](const NodeStatus& node) { return in_seconds(node.round_trip); });
   all.gauge("node_clock_offset_seconds", "How far the node's clock is ahead of this host's.");

@@ -90,7 +90,7 @@ Result<std::vector<Cluster>> Cluster::from(Options options) {
                        endpoint.error().what());
       }
       cluster.names.push_back(endpoint->name());
-      cluster.members.push_back(node.name.empty() ? endpoint->member_name() : node.name);
+      cluster.members.push_back(endpoint->member_name(node.name));
       if (endpoint->tls) endpoint->tls = merged(node.tls, options.tls);
       cluster.endpoints.push_back(*std::move(endpoint));
     }

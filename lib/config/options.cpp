@@ -72,6 +72,18 @@ Result<void> check_nodes(const std::string& name, const Nodes& nodes, Servers& s
     const Result<redis::Endpoint> endpoint = detail::endpoint_of(nodes[i], false);
     if (!endpoint) return refusal(place + ": " + endpoint.error().what());
     if (Result<void> good = check_node_name(place, nodes[i].name); !good) return good;
+    if (const int named = redis::database_of(nodes[i].name); named != 0 && named != endpoint->db) {
+      return refusal(place + ".name is " + detail::quoted_unless_secret(nodes[i].name) +
+                     ", which ends with a database, and the URL selects database " +
+                     std::to_string(endpoint->db) + ": leave the database out of the name");
+    }
+    if (endpoint->sentinels && nodes[i].name.empty()) {
+      return refusal(place +
+                     " is found through Sentinels, and other Sentinels may call another service " +
+                     detail::quoted(endpoint->sentinels->service) +
+                     ": give the node a name, in a configuration file, as in {\"url\": "
+                     "\"redis+sentinel://...\", \"name\": \"locks-1\"}");
+    }
     if (Result<void> good = detail::check_tls(place + ".tls", nodes[i].tls); !good) return good;
     if (!endpoint->tls && nodes[i].tls != TlsOptions()) {
       return refusal(place + " has tls, and its URL is " + endpoint->name() +
@@ -85,7 +97,7 @@ Result<void> check_nodes(const std::string& name, const Nodes& nodes, Servers& s
       return refusal(place + " is the server " + found->first + ", and so is " + found->second +
                      ": name each node once, or it would have two votes");
     }
-    const std::string member = nodes[i].name.empty() ? endpoint->member_name() : nodes[i].name;
+    const std::string member = endpoint->member_name(nodes[i].name);
     const auto [namesake, is_first] = members.emplace(member, place);
     if (!is_first) {
       return refusal(place + " is called " + detail::quoted(member) + ", and so is " +

@@ -42,8 +42,7 @@ bool names_sentinels(std::string_view url) {
 }
 
 bool has_scheme(std::string_view url) {
-  return url.starts_with("redis://") || url.starts_with("rediss://") ||
-         url.starts_with("unix://") || names_sentinels(url);
+  return url.starts_with("redis://") || url.starts_with("rediss://") || url.starts_with("unix://");
 }
 
 Result<std::vector<std::string>> split(std::string_view list) {
@@ -52,11 +51,13 @@ Result<std::vector<std::string>> split(std::string_view list) {
   for (;;) {
     const std::size_t comma = list.find(',');
     const std::string_view part = list.substr(0, comma);
-    if (!urls.empty() && names_sentinels(urls.back()) && !has_scheme(part)) {
-      urls.back().append(",").append(part);  // another Sentinel of that URL
-    } else {
-      urls.emplace_back(part);
+    if (names_sentinels(part)) {
+      return refusal(
+          "a node that is found through Sentinels needs a name, since other Sentinels "
+          "may call another service the same: give its URL and its name in a "
+          "configuration file");
     }
+    urls.emplace_back(part);
     // If the comma belongs to a password, the rest of the password follows it; the error for a bad
     // URL would take that for a host and show it.
     if (urls.size() > 1 && !has_scheme(urls.back())) {

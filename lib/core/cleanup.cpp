@@ -154,6 +154,7 @@ void Cleanup::note_answer(Time now, Claim& claim, int node, const Tag& tag, cons
     case CommandKind::acquisitions:
     case CommandKind::releases:
     case CommandKind::repair:
+    case CommandKind::witness:
     case CommandKind::clock: break;
   }
 }

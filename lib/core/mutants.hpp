@@ -23,7 +23,6 @@ enum class Mutant {
   no_quarantine,
   quarantine_too_short,
   quarantine_by_a_fast_clock,
-  candidate_without_nonce,
   absent_taken_as_new,
   repair_before_the_wait,
   no_repair,
@@ -80,6 +79,10 @@ enum class Mutant {
   idle_connection_trusted,
   // Repair.
   floor_below_the_clocks,
+  record_without_nonce,
+  sources_record_not_compared,
+  wait_by_own_time_alone,
+  each_client_waits,
   // The list of nodes changes.
   new_node_votes_at_once,
   settled_without_a_wait,
@@ -103,11 +106,12 @@ enum class Mutant {
   counters_not_repaired,
   founding_without_id,
   founding_of_two_lists,
-  founded_on_old_looks,
   nodes_left_behind,
   hopeless_list_kept,
+  names_without_a_database,
   list_on_disk_ignored,
   decided_record_kept,
+  refused_write_repeated,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the text of the scripts for several locks.

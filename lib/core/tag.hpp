@@ -25,6 +25,7 @@ enum class CommandKind : std::uint8_t {
   releases,      ///< a command of the session: several releases in one
   repair,        ///< a command of the session: see detail::Repair
   clock,         ///< a command of the session: reads the node's clock
+  witness,       ///< a command of the session: reads it for another node's candidate
 };
 
 /// Whether this command creates the key.

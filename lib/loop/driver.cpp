@@ -132,7 +132,10 @@ void Driver::before_poll() {
   if (turn_.undone) work();
   if (runtime_.is_one_of_several()) keep_stats();
   if (ending_.stopped) return;
-  const bool done = session_.engine().unanswered() == 0 && !sockets_.asks();
+  // Programs that live shortly may be the only ones that bring a node back: each finishes what it
+  // has begun.
+  const bool done =
+      session_.engine().unanswered() == 0 && !sockets_.asks() && !session_.is_at_work();
   if (ending_.begun && (done || Clock::now() >= ending_.by)) return finish_closing();
   sockets_.flush();
   watchers_.timer.arm(next_due());
@@ -243,6 +246,10 @@ void Driver::look_again() {
 
 void Driver::ask_facts() {
   session_.ask_facts(Clock::now());
+}
+
+void Driver::doubt(int node) {
+  session_.doubt(Clock::now(), node);
 }
 
 // The end.

@@ -65,6 +65,8 @@ class Driver {
   void look_again();
   /// Asks all nodes again for what may have changed: see Session.
   void ask_facts();
+  /// See Session.
+  void doubt(int node);
   /// Does what is due by now, and passes the next due time to `then`.
   void catch_up(detail::Handler<core::Time> then);
   /// Runs `then` in this turn of the loop, but not inside the current call.

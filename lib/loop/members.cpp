@@ -7,6 +7,7 @@
 #include "core/mutants.hpp"
 #include "core/quorum.hpp"
 #include "loop/session.hpp"
+#include "redis/client_name.hpp"
 #include "redis/words.hpp"
 
 namespace quorumlock::detail {
@@ -59,7 +60,7 @@ void Members::move_on(Time now) {
     const int node = session_.number_of(link);
     if (!session_.link(node).attempts().is_first()) continue;
     names_[static_cast<std::size_t>(node)].clear();
-    told_[static_cast<std::size_t>(node)].reset();
+    told_[static_cast<std::size_t>(node)] = {};
   }
   news_ = {EventKind::list_changed,
            "the nodes are now " + redis::names_in_words(names_of(std::exchange(next_, {})))};
@@ -109,6 +110,11 @@ redis::NodeNames Members::names_of(const std::vector<redis::Link::Config>& list)
   return names;
 }
 
+const std::string& Members::name_of(int node) const {
+  const std::string& name = names_[static_cast<std::size_t>(node)];
+  return name.empty() ? session_.link(node).enrolment().config().node : name;
+}
+
 /// Decides which nodes vote for our list, and has each link follow what that means for its node.
 void Members::judge(Time now) {
   using redis::Enrolment;
@@ -123,7 +129,7 @@ void Members::judge(Time now) {
     const bool enrolled =
         its.standing() == Enrolment::Standing::enrolled || link.voting_right().is_reading_again();
     if (enrolled && !link.voting_right().barred()) name = its.enrolled().membership->name;
-    node.name = name.empty() ? its.config().node : name;
+    node.name = name_of(number);
     node.knows_groups = its.knows_groups();
     if (link.voting_right().barred()) continue;
     node.expected = link.attempts().is_first() && !enrolled;
@@ -164,7 +170,7 @@ void Members::judge(Time now) {
     link.follow(now, std::move(others), {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);
     session_.touched(node);
-    tell_list(now, node, its.founded);
+    tell_name(now, node, its.founded);
   }
   read_again(now, nodes, judged);
   if (!next_.empty() && may_move_on()) look_due_ = now;
@@ -186,21 +192,27 @@ bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::J
   return !reading;
 }
 
-/// Names our connection to the node after our list, for an operator who is going to change it.
-void Members::tell_list(Time now, int node, const redis::SharedMembership& as) {
+/// Names our connection to the node, for an operator: after our list, and after what we know and
+/// may do.
+void Members::tell_name(Time now, int node, const redis::SharedMembership& as) {
   const redis::Link& link = session_.link(node);
-  redis::SharedMembership& told = told_[static_cast<std::size_t>(node)];
+  Told& told = told_[static_cast<std::size_t>(node)];
   if (link.state() == core::LinkState::connecting || link.state() == core::LinkState::down) {
-    return told.reset();
+    told = {};
+    return;
   }
-  const bool same = as == told || (told && as->to == told->to);
-  if (same || link.enrolment().config().only_looks) return;
+  if (link.enrolment().config().only_looks) return;
+  const Told name{as, ever_enrolled_, link.enrolment().may_enrol()};
+  const bool same = told.list && (as == told.list || as->to == told.list->to);
+  if (same && name.knows == told.knows && name.enrols == told.enrols) return;
   std::string bytes;
-  redis::append_command(bytes, {"CLIENT", "SETNAME", redis::connection_name(as->to)});
-  // The answer is ignored: if this user may not do this, operators do not see which list this
-  // client has, and nothing else is lost.
+  redis::append_command(
+      bytes, {"CLIENT", "SETNAME",
+              redis::ClientName{redis::list_mark(as->to), name.knows, name.enrols}.to_string()});
+  // The answer is ignored: if this user may not do this, operators do not see what this client
+  // says, and nothing else is lost.
   session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);
-  told = as;
+  told = name;
 }
 
 /// Reads again, at most once a second, the records that may have changed: those of nodes that

@@ -37,10 +37,12 @@ class Members {
   [[nodiscard]] bool has_news() const { return news_.has_value(); }
   News take_news() { return *std::exchange(news_, std::nullopt); }
   [[nodiscard]] const redis::Electorate& electorate() const { return electorate_; }
+  /// The name of this node as far as we know it.
+  [[nodiscard]] const std::string& name_of(int node) const;
 
  private:
   bool confirms_outdated(core::Time now, const std::vector<redis::Electorate::Judgement>& judged);
-  void tell_list(core::Time now, int node, const redis::SharedMembership& as);
+  void tell_name(core::Time now, int node, const redis::SharedMembership& as);
   void read_again(core::Time now, const std::vector<redis::Electorate::Node>& nodes,
                   const std::vector<redis::Electorate::Judgement>& judged);
 
@@ -58,9 +60,12 @@ class Members {
   /// The name in the last record that was read of each node, by the node's number. The name stays
   /// while the node is away. Empty: unknown.
   std::array<std::string, core::max_nodes> names_;
-  /// By the node's number: the membership whose list the connection to the node is named after.
-  /// Null: the connection has no name yet.
-  std::array<redis::SharedMembership, core::max_nodes> told_;
+  /// What the connection to a node says by its name; `list` is null if it has no name yet.
+  struct Told {
+    redis::SharedMembership list;
+    bool knows = false, enrols = false;
+  };
+  std::array<Told, core::max_nodes> told_;  ///< by the node's number
   /// The list of nodes to move to; empty: none.
   std::vector<redis::Link::Config> next_;
   core::Time look_due_ = core::never;  ///< when to look whether nodes accept next_

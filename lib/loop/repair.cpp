@@ -69,13 +69,13 @@ void Repair::choose_sources() {
     if (its == redis::Enrolment::Standing::waiting && state == core::LinkState::quarantined)
       quarantined.push_back(node);
     if (state != core::LinkState::up) continue;
-    job_.sources.push_back(node);
     const redis::Enrolment& enrolment = session_.link(node).enrolment();
+    job_.clocks.push_back(node);
+    job_.sources.push_back({node, enrolment.enrolled().record});
     if (enrolment.enrolled().floor <= job_.floor) continue;
     job_.floor = enrolment.enrolled().floor;
     job_.since = enrolment.enrolled().since;
   }
-  job_.clocks = job_.sources;
   job_.clocks.insert(job_.clocks.end(), quarantined.begin(), quarantined.end());
   job_.clocks.push_back(job_.target);
   const int needed = job_.as.vouchers_needed();
@@ -84,14 +84,14 @@ void Repair::choose_sources() {
   if (job_.from_quorum) {
     job_.sources.resize(static_cast<std::size_t>(needed));
   } else {
-    job_.sources.insert(job_.sources.end(), quarantined.begin(), quarantined.end());
+    for (const int node : quarantined) job_.sources.push_back({node, {}});
   }
 }
 
 void Repair::next_source(Time now) {
   if (job_.sources.empty()) return ask_times(now);
   reading_.cursor.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
-  reading_.scan_next = !job_.refused;
+  reading_.scan_next = true;
   proceed(now);
 }
 
@@ -102,7 +102,7 @@ void Repair::proceed(Time now) {
     reading_.scan_next = false;
     const std::string_view words[] = {"SCAN",  reading_.cursor, "MATCH", "quorumlock:fence:*",
                                       "COUNT", keys_a_call};
-    return ask(now, job_.sources.back(), Step::scan, words);
+    return ask(now, job_.sources.back().node, Step::scan, words);
   }
   if (!reading_.scan_next && reading_.unanswered == 0) end_of_source(now);
 }
@@ -111,11 +111,11 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
   if (job_.target < 0 || tag.claim.generation != run_) return;
   if (reply == nullptr) return finish(now, false);
   --reading_.unanswered;
-  const auto step = static_cast<Step>(tag.round);
   if (reply->type == Reply::Type::error) {
-    const bool forbidden = redis::vote_of_error(reply->text) == Vote::unauthorized;
-    return forbidden ? on_refusal(now, step) : finish(now, false);
+    job_.refused = redis::vote_of_error(reply->text) == Vote::unauthorized;
+    return finish(now, false);
   }
+  const auto step = static_cast<Step>(tag.round);
   switch (step) {
     case Step::mark:
     case Step::write:
@@ -125,8 +125,9 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
     case Step::scan: return on_keys(now, *reply);
     case Step::values: return on_values(now, *reply);
     case Step::check:
-      if (reply->text != session_.link(job_.sources.back()).enrolment().enrolled().record) {
-        session_.doubt(now, job_.sources.back());
+      if (reply->text != job_.sources.back().record &&
+          !planted(Mutant::sources_record_not_compared)) {
+        session_.doubt(now, job_.sources.back().node);
         return finish(now, false);
       }
       job_.sources.pop_back();
@@ -144,19 +145,10 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
   }
 }
 
-/// This user may not run a command, usually because it concerns counters of other users' locks.
-void Repair::on_refusal(Time now, Step step) {
-  if (step != Step::scan && step != Step::values && step != Step::write) return finish(now, false);
-  job_.refused = job_.by_clock = true;
-  reading_.scan_next = false;
-  if (step == Step::values) reading_.keys.pop_front();
-  proceed(now);
-}
-
 void Repair::end_of_source(Time now) {
   if (job_.from_quorum) {
     const std::string_view words[] = {"GET", redis::enrolment_key};
-    return ask(now, job_.sources.back(), Step::check, words);
+    return ask(now, job_.sources.back().node, Step::check, words);
   }
   job_.sources.pop_back();
   next_source(now);
@@ -171,7 +163,7 @@ void Repair::ask_times(Time now) {
 void Repair::on_keys(Time now, const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2) return finish(now, false);
   reading_.cursor = reply.elements[0].text;
-  reading_.scan_next = reading_.cursor != "0" && !job_.refused;
+  reading_.scan_next = reading_.cursor != "0";
   const std::span<const Reply> found = reply.elements[1].elements;
   for (std::size_t i = 0; i < found.size(); i += values_a_call) {
     std::vector<std::string>& keys = reading_.keys.emplace_back();
@@ -180,7 +172,7 @@ void Repair::on_keys(Time now, const Reply& reply) {
       keys.emplace_back(key.text);
       words.push_back(key.text);
     }
-    ask(now, job_.sources.back(), Step::values, words);
+    ask(now, job_.sources.back().node, Step::values, words);
   }
   proceed(now);
 }
@@ -245,7 +237,7 @@ void Repair::finish(Time now, bool done) {
         .as = job_.as};
     session_.link(node).done(now, repaired);
   } else {
-    session_.link(node).done(now, redis::Enrolment::RepairFailed());
+    session_.link(node).done(now, redis::Enrolment::RepairFailed{job_.refused});
   }
   session_.touched(node);
   start(now);

@@ -25,13 +25,15 @@ class Session;
 /// quorum and a later one with it share another node. Those others may have tokens not as counters
 /// but as a floor: copying the greatest floor, too, covers these.
 ///
-/// The order of tokens rests on clocks instead if fewer others vote, if a counter is not a number,
-/// or if this user may not read or write some counters: the floor is then above the clocks of all
-/// reachable nodes and above every counter that was read. Counters may be forbidden if other users
-/// share the nodes: the first refusal ends the reading, since a floor makes the rest needless.
+/// The order of tokens rests on clocks instead if fewer others vote, or if a counter is not a
+/// number: the floor is then above the clocks of all reachable nodes and above every counter that
+/// was read. If this user may not read or write some counters, another client has to enrol the
+/// node.
 ///
-/// A source must not have forgotten anything since it was last asked for a vote, so its enrolment
-/// is compared after its counters have been read. One node is repaired at a time; the others wait.
+/// A source must not have forgotten anything while it is read. A record stands for one enrolment,
+/// so the record of each source is noted before its counters are read, and compared after that; a
+/// record that the link has read meanwhile does not count. One node is repaired at a time; the
+/// others wait.
 /// The repairer's mark on the node is refreshed for as long as the repair takes, so that no other
 /// client reads the same counters at the same time.
 class Repair {
@@ -55,7 +57,6 @@ class Repair {
   void choose_sources();
   void next_source(core::Time now);
   void proceed(core::Time now);
-  void on_refusal(core::Time now, Step step);
   void end_of_source(core::Time now);
   void ask_times(core::Time now);
   void on_keys(core::Time now, const redis::Reply& reply);
@@ -70,14 +71,19 @@ class Repair {
   std::vector<int> waiting_;  ///< nodes to be repaired after this one
   std::uint32_t run_ = 0;     ///< answers of an earlier run do not count
 
+  /// A node whose counters are copied.
+  struct Source {
+    int node;
+    std::string record;  ///< as it was noted before its counters are read; empty if it has none
+  };
   /// The repair of one node.
   struct Job {
-    int target = -1;           ///< the node; -1: none
-    std::vector<int> sources;  ///< nodes still to be copied from, the last one first
-    redis::Membership as;      ///< the membership to enrol the node with
+    int target = -1;              ///< the node; -1: none
+    std::vector<Source> sources;  ///< nodes still to be copied from, the last one first
+    redis::Membership as;         ///< the membership to enrol the node with
     bool from_quorum = false;
     bool by_clock = false;       ///< a floor above the clocks is needed
-    bool refused = false;        ///< this user may not read or write all counters
+    bool refused = false;        ///< this user may not read or write some counters
     std::vector<int> clocks;     ///< nodes still to be asked for the time, for by_clock
     std::uint64_t read = 0;      ///< counters
     std::uint64_t greatest = 0;  ///< the greatest of all counters and clocks read

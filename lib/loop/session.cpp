@@ -28,6 +28,7 @@ Session::Session(Config config, core::Random& random, core::WallClock& wall)
       sender_(links_, engine_, wall, config.engine),
       messages_(links_, engine_),
       repair_(*this, wall),
+      witnesses_(*this),
       members_(*this, random) {}
 
 bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
@@ -104,6 +105,24 @@ bool Session::ripe() const {
 bool Session::was_enrolled() const {
   return std::ranges::any_of(nodes(),
                              [this](int node) { return link(node).enrolment().was_enrolled(); });
+}
+
+bool Session::is_at_work() const {
+  bool waits = false, works = witnesses_.asks();
+  for (const int node : nodes()) {
+    const redis::Enrolment& its = link(node).enrolment();
+    if (link(node).state() != core::LinkState::quarantined) {
+      works = works || link(node).attempts().is_first();
+    } else if (its.standing() == redis::Enrolment::Standing::waiting) {
+      waits = true;
+      works = works || its.is_at_work();
+    }
+  }
+  return waits && works;
+}
+
+bool Session::is_in_list(int node) const {
+  return std::ranges::find(nodes(), node) != nodes().end();
 }
 
 void Session::doubt(Time now, int node) {
@@ -215,6 +234,7 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
     const NodeChanged what{node, changed->state, changed->reason};
     engine_.on_link(now, node, what.state, what.reason);
     members_.judge(now);
+    witnesses_.came(now, node);
     return what;
   } else if (std::holds_alternative<Link::Enrolled>(event)) {
     members_.judge(now);
@@ -222,6 +242,8 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
     on_greeted(now, node);
   } else if (std::holds_alternative<Link::Repair>(event)) {
     repair_.begin(now, node);
+  } else if (std::holds_alternative<Link::AskTimes>(event)) {
+    witnesses_.looked(now, node);
   } else if (auto* note = std::get_if<Link::Note>(&event)) {
     return News{EventKind::node_impaired, std::move(note->why), node};
   } else if (std::holds_alternative<Link::StillDown>(event) ||
@@ -240,6 +262,9 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
     case core::CommandKind::query:
       return Answered{node, answer.tag, answer.answer.vote, answer.reply};
     case core::CommandKind::repair: repair_.on_answer(now, answer.tag, answer.reply); break;
+    case core::CommandKind::witness:
+      witnesses_.on_answer(now, node, answer.tag, answer.reply);
+      break;
     case core::CommandKind::clock:
       if (answer.reply != nullptr) {
         const auto node_time = redis::time_of(*answer.reply);
@@ -261,6 +286,7 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
 }
 
 void Session::on_late(Time now, int node, const core::Tag& tag) {
+  if (tag.kind == core::CommandKind::witness) return;  // its answer may come yet
   if (tag.kind == core::CommandKind::repair) {
     repair_.on_answer(now, tag, nullptr);
   } else if (Sender::is_batch(tag.kind)) {

@@ -12,6 +12,7 @@
 #include "loop/messages.hpp"
 #include "loop/repair.hpp"
 #include "loop/sender.hpp"
+#include "loop/witnesses.hpp"
 
 namespace quorumlock::detail {
 
@@ -26,7 +27,7 @@ namespace quorumlock::detail {
 ///
 /// It takes each input to the machine that knows about it: Links (the connections and the numbers
 /// of the nodes), Sender (the engine's commands), Messages (the second connections), Members (the
-/// list of nodes) and Repair.
+/// list of nodes), Repair and Witnesses (the clocks by which nodes that forgot wait).
 class Session {
  public:
   struct Config {
@@ -106,6 +107,11 @@ class Session {
   /// Whether every node votes on our terms, or all locks that it granted on other terms have
   /// expired.
   [[nodiscard]] bool ripe() const;
+  /// Whether some node is about to be brought back by this client, as far as it can be now.
+  [[nodiscard]] bool is_at_work() const;
+  [[nodiscard]] bool is_in_list(int node) const;
+  /// See Members.
+  [[nodiscard]] const std::string& name_of(int node) const { return members_.name_of(node); }
   /// The operator vouches for nodes without a record.
   void vouch(core::Time now) { members_.vouch(now); }
   /// This node's enrolment turned out to be different from what its link knows.
@@ -147,6 +153,7 @@ class Session {
   Sender sender_;
   Messages messages_;
   Repair repair_;
+  Witnesses witnesses_;
   std::array<core::ClockJumped, core::max_nodes> clock_jumps_{};
   Members members_;
   std::optional<ListChanged> list_changed_;

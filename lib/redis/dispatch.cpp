@@ -65,6 +65,7 @@ core::Answer answer_of(CommandKind kind, const Reply& reply) {
     case CommandKind::renewals:
     case CommandKind::releases: return form_of(kind)->read(reply);
     case CommandKind::query:
+    case CommandKind::witness:
     case CommandKind::repair: return {};  // the user reads the reply
   }
   return {Vote::failed};

@@ -277,7 +277,6 @@ void Electorate::admit(Judgement& its, const std::string& founding_waits) const 
 
 /// Finds the nodes whose candidates were not seen since all of them had waited long enough.
 void Electorate::look_together(std::span<const Node> nodes, std::vector<Judgement>& judged) {
-  if (planted(Mutant::founded_on_old_looks)) return;
   core::Time together{};
   for (const Node& node : nodes) {
     if (node.membership) continue;

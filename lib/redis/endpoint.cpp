@@ -12,6 +12,7 @@
 
 #include <quorumlock/printable.hpp>
 
+#include "core/mutants.hpp"
 #include "redis/numbers.hpp"
 
 namespace quorumlock::redis {
@@ -132,6 +133,12 @@ std::optional<int> number(std::string_view text, int least, int most) {
 
 std::optional<int> db_number(std::string_view text) {
   return number(text, 0, std::numeric_limits<int>::max());
+}
+
+/// What stands between the name of a member and its database. The path of a socket may end with a
+/// slash and a number.
+std::string_view database_mark(std::string_view member) {
+  return member.starts_with('/') ? "?db=" : "/";
 }
 
 constexpr std::string_view bad_db =
@@ -347,20 +354,30 @@ std::string Address::text() const {
 }
 
 std::string Endpoint::name() const {
-  const std::string database = std::to_string(db);
-  if (!path.empty()) return std::string(unix_scheme) + path + (db == 0 ? "" : "?db=" + database);
+  if (!path.empty()) return std::string(unix_scheme) + member_name();
   std::string text(tls ? tls_scheme : tcp_scheme);
   if (sentinels) {
     text = tls ? tls_sentinel_scheme : sentinel_scheme;
     for (const Address& address : sentinels->addresses) text += address.text() + ',';
     text.back() = '/';
   }
-  return text + member_name() + (db == 0 ? "" : '/' + database);
+  return text + member_name();
 }
 
-std::string Endpoint::member_name() const {
-  if (sentinels) return sentinels->service;
-  return path.empty() ? Address{host, port}.text() : path;
+std::string Endpoint::member_name(std::string_view given) const {
+  std::string name(given);
+  if (name.empty()) name = sentinels ? sentinels->service : path;
+  if (name.empty()) name = Address{host, port}.text();
+  if (database_of(name) == db || planted(core::Mutant::names_without_a_database)) return name;
+  return name.append(database_mark(name)).append(std::to_string(db));
+}
+
+int database_of(std::string_view member) {
+  const std::string_view mark = database_mark(member);
+  const std::size_t at = member.rfind(mark);
+  if (at == 0 || at == member.npos) return 0;
+  const std::string_view digits = member.substr(at + mark.size());
+  return digits.starts_with('0') ? 0 : db_number(digits).value_or(0);
 }
 
 Result<Endpoint> Endpoint::parse(std::string_view url) {

@@ -43,9 +43,10 @@ struct Endpoint {
   /// The endpoint as a URL without user and password, for messages; equal for two spellings of one
   /// endpoint.
   [[nodiscard]] std::string name() const;
-  /// The node's name among the members of its list, unless another name is given: host:port, the
-  /// path of its socket, or the name of its service.
-  [[nodiscard]] std::string member_name() const;
+  /// The node's name among the members of its list: the one that is given, or else host:port, the
+  /// path of its socket, or the name of its service. A member is what selects the data, so the name
+  /// ends with the database if that is not 0: "host:port/3" or "/run/redis.sock?db=3".
+  [[nodiscard]] std::string member_name(std::string_view given = {}) const;
   bool operator==(const Endpoint&) const = default;
 
   /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS,
@@ -54,5 +55,8 @@ struct Endpoint {
   /// may be percent-encoded; an IPv6 address stands in brackets. An error never repeats a password.
   static Result<Endpoint> parse(std::string_view url);
 };
+
+/// The database that the name of a member ends with; 0 if it names none.
+int database_of(std::string_view member);
 
 }  // namespace quorumlock::redis

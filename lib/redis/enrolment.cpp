@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "core/mutants.hpp"
+#include "redis/endpoint.hpp"
 #include "redis/keys.hpp"
 #include "redis/verbs/vote.hpp"
+#include "redis/words.hpp"
 
 namespace quorumlock::redis {
 namespace {
@@ -14,6 +16,10 @@ using core::Time;
 
 /// The time between two looks at a node that does not vote: another client may have enrolled it.
 constexpr core::Duration between_looks = std::chrono::seconds(1);
+
+constexpr std::string_view awaits =
+    ", and waits for a client with an operator's rights, which this user has not: quorumlock "
+    "enroll --watch";
 
 /// Why a node without a record of its present run may have forgotten locks. `has_text`: something
 /// stands in the place of its record.
@@ -32,6 +38,7 @@ std::string why_forgetful(const ServerFacts& facts, bool has_text,
 EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
   record.run_id = facts_.run();
+  record.nonce = nonce(random_);
   record.terms = config_.terms();
   record.members = as.mark();
   return record;
@@ -42,6 +49,7 @@ void Enrolment::enrol_as(Time now, const std::string& text, const EnrolmentRecor
                          const Membership& membership) {
   SharedMembership its = enrolled_.membership;
   if (!its || *its != membership) its = std::make_shared<Membership>(membership);
+  awaits_operator_ = false;
   enrolled_ = {
       .record = text, .membership = std::move(its), .floor = record.floor, .since = record.since};
   go(Step::enrolled);
@@ -65,6 +73,7 @@ void Enrolment::rest(Time now, Step step, std::string why) {
 
 void Enrolment::refuse(Time now, Vote vote, std::string why) {
   not_voting_.vote = vote;
+  awaits_operator_ = false;
   rest(now, Step::refused, std::move(why));
 }
 
@@ -77,8 +86,7 @@ void Enrolment::greeted(Time now, ServerFacts facts, const RecordTexts& texts) {
 void Enrolment::follow(Time now, Others others) {
   others.ever = others.ever || others_.ever;
   others_ = std::move(others);
-  if (others_.ever) known_ = true;
-  if (step_ == Step::enrolled && others_.outdated) {
+  if (step_ == Step::enrolled && others_.outdated && !is_tenant()) {
     not_voting_.why = "has a record that no change of the nodes takes along";
     change_terms(enrolment_key, enrolled_.record, {});
   }
@@ -90,6 +98,8 @@ void Enrolment::follow(Time now, Others others) {
 void Enrolment::disconnected() {
   go(Step::idle);
   candidacy_.disconnected();
+  right_ = Right::untried;
+  awaits_operator_ = false;
   outputs_ = {.news = outputs_.news};
 }
 
@@ -104,9 +114,12 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   const std::optional<std::string>& text = texts.record;
   if (config_.only_looks) return refuse(now, Vote::quarantined, "is only looked at");
   std::optional<EnrolmentRecord> record = text ? EnrolmentRecord::parse(*text) : std::nullopt;
-  const std::optional<Membership> membership =
+  std::optional<Membership> membership =
       record && record->members ? Membership::parse(texts.members.value_or(""), *record->members)
                                 : std::nullopt;
+  // A record with the name of another database came here by SWAPDB, or was copied.
+  const bool moved = membership && database_of(membership->name) != database_of(config_.node);
+  if (moved && !core::planted(core::Mutant::names_without_a_database)) membership.reset();
   if (!membership) record.reset();
   if (facts_.run_id.empty())
     return refuse(now, Vote::unauthorized,
@@ -143,6 +156,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
 void Enrolment::on_reply(Time now, const Reply& reply) {
   using Type = Reply::Type;
   if (reply.type == Type::error && step_ != Step::idle) {
+    if (step_ != Step::reading && refuses_keys(reply.text)) return on_refusal(now, reply);
     Vote vote = vote_of_error(reply.text);
     // These votes are about locks.
     if (vote == Vote::held || vote == Vote::no_script) vote = Vote::failed;
@@ -156,14 +170,26 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       if (config_.changes_terms) not_voting_.why = "is being enrolled anew, with other terms";
       if (change_.key == enrolment_key) candidacy_.remember(nullptr);
       return go(Step::applying);
-    case Step::applying: return on_candidate(now, reply);
+    case Step::applying: return is_tenant() ? on_look(now, reply) : on_candidate(now, reply);
     case Step::claiming:
       if (reply.type != Type::status) return rest(now, Step::waiting, not_voting_.why);
       outputs_.repair = true;
       return go(Step::repairing);
-    case Step::yielding: return rest(now, Step::waiting, not_voting_.why);
-    case Step::enrolling:
+    case Step::naming:
       if (!done) return go(Step::applying);
+      candidacy_.names(change_.to);
+      rest(now, Step::waiting, not_voting_.why);
+      return name_times();
+    case Step::yielding:
+      if (is_tenant()) return leave_to_others(now);
+      return rest(now, Step::waiting, not_voting_.why);
+    case Step::enrolling:
+      if (!done) {
+        // Our mark must not keep us and others from the next try for as long as it lives.
+        candidacy_.doubt();
+        return go(Step::yielding);
+      }
+      ++enrolments_;
       candidacy_.end();
       return enrol_as(now, change_.to, *EnrolmentRecord::parse(change_.to), change_.as);
     default: return;  // nothing was asked
@@ -176,23 +202,51 @@ void Enrolment::change_terms(std::string_view key, std::string_view from, core::
   change_.key = key;
   change_.from = from;
   candidacy_.lengthen(wait);
-  go(Step::replacing);
+  go(is_tenant() ? Step::applying : Step::replacing);
 }
 
-/// The candidate script replies {1, the record of this run} or {2, the current candidate}.
+/// The node does not let our user touch its keys.
+void Enrolment::on_refusal(Time now, const Reply& reply) {
+  if (planted(core::Mutant::refused_write_repeated)) {
+    return refuse(now, Vote::unauthorized, "cannot be enrolled: " + std::string(reply.text));
+  }
+  right_ = is_tenant() ? Right::none : Right::to_look;
+  outputs_.news = true;
+  candidacy_.forget();
+  go(Step::applying);
+}
+
+/// The reply to GET is the candidate of a client that may enrol the node, if there is one.
+void Enrolment::on_look(Time now, const Reply& reply) {
+  begun_by_another_ = reply.type == Reply::Type::string;
+  const std::optional<MembersMark> before = candidacy_.mark();
+  candidacy_.reads(EnrolmentCandidate::parse(reply.text).value_or(EnrolmentCandidate()), 0);
+  outputs_.news = outputs_.news || before != candidacy_.mark();
+  leave_to_others(now);
+}
+
+/// Another client has to enrol the node. Its record is read again now and then.
+void Enrolment::leave_to_others(Time now) {
+  awaits_operator_ = true;
+  rest(now, Step::waiting, not_voting_.why + std::string(awaits));
+}
+
+/// The candidate script replies {1, the record of this run}, or {2, the current candidate, TIME}.
 void Enrolment::on_candidate(Time now, const Reply& reply) {
-  if (reply.type != Reply::Type::array || reply.elements.size() != 2 ||
+  if (reply.type != Reply::Type::array || reply.elements.size() < 2 ||
+      reply.elements.size() != static_cast<std::size_t>(reply.elements[0].integer + 1) ||
       reply.elements[1].type != Reply::Type::string) {
     return refuse(now, Vote::failed, "cannot be enrolled: it answers with something else");
   }
+  outputs_.news = outputs_.news || right_ == Right::untried;
+  right_ = Right::to_enrol;
   const std::string text(reply.elements[1].text);
   if (reply.elements[0].integer == 1) return go(Step::reading);
   const auto candidate = EnrolmentCandidate::parse(text).value_or(EnrolmentCandidate());
-  known_ = known_ || candidate.known;
   const EnrolmentTerms& its = candidate.record.terms;
   const std::chrono::milliseconds wait(std::max(its.max_ttl_ms, candidate.wait_ms));
   const std::optional<MembersMark> before = candidacy_.mark();
-  candidacy_.reads(candidate);
+  candidacy_.reads(candidate, reply.elements[2].integer);
   const EnrolmentTerms ours = config_.terms();
   if (its != ours) {
     candidacy_.forget();
@@ -206,13 +260,49 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   candidacy_.stands(now, text, wait, config_.drift_factor);
   if (candidacy_.was_replaced()) outputs_.check = true;
   candidacy_.look(now);
+  candidacy_.weigh(now, nodes());
   const bool ripe = candidacy_.ripe();
+  outputs_.times = !ripe;
   if (ripe) outputs_.news = true;  // the others may have to be looked at before they can vouch
   const bool waited = ripe || core::planted(core::Mutant::repair_before_the_wait);
   if (waited && others_.admitted) return go(Step::claiming);
   if (ripe) return rest(now, Step::waiting, others_.why_not);
   rest(now, Step::waiting, not_voting_.why);
   next_look_ = std::min(next_look_, candidacy_.until());
+  name_times();
+}
+
+/// Adds TIMEs of other nodes that the candidate lacks.
+void Enrolment::name_times() {
+  std::optional<std::string> named = candidacy_.with_times();
+  if (!named) return;
+  change_.to = *std::move(named);
+  go(Step::naming);
+}
+
+void Enrolment::hears_time(Time now, std::string_view nonce, const std::string& name,
+                           std::int64_t time) {
+  candidacy_.hears(nonce, name, time);
+  if (step_ != Step::waiting || is_tenant()) return;
+  if (candidacy_.weigh(now, nodes())) {
+    outputs_.news = true;
+    next_look_ = now;
+  } else {
+    name_times();
+  }
+}
+
+bool Enrolment::is_at_work() const {
+  switch (step_) {
+    case Step::applying:
+    case Step::naming:
+    case Step::claiming:
+    case Step::repairing:
+    case Step::yielding:
+    case Step::enrolling: return true;
+    case Step::waiting: return candidacy_.ripe() && others_.admitted;
+    default: return false;
+  }
 }
 
 /// Whether this candidate has another founding than ours while the list is being founded. Of two
@@ -244,14 +334,18 @@ void Enrolment::advance(Time now) {
     next_look_ = now + config_.between_checks;
     return;
   }
-  go(step_ == Step::waiting ? Step::applying : Step::reading);
+  go(step_ == Step::waiting && !is_tenant() ? Step::applying : Step::reading);
 }
 
 void Enrolment::done(const Done& what) {
   if (step_ != Step::repairing) return;
   const auto* const repaired = std::get_if<Repaired>(&what);
-  if (repaired == nullptr) return go(Step::yielding);
+  if (repaired == nullptr) {
+    if (std::get<RepairFailed>(what).refused) right_ = Right::to_look;
+    return go(Step::yielding);
+  }
   EnrolmentRecord record = wanted(repaired->as);
+  record.nonce = core::planted(core::Mutant::record_without_nonce) ? "0" : candidacy_.nonce();
   record.floor = repaired->floor;
   record.since = repaired->since;
   change_.as = repaired->as;
@@ -267,33 +361,42 @@ void Enrolment::look_at(Time now, ServerFacts facts) {
 
 bool Enrolment::take_command(Time now, std::string& out) {
   if (!std::exchange(outputs_.command, false)) return false;
-  const auto proposal = [this] {
-    return candidacy_.propose(wanted(*others_.founded), random_, known_);
-  };
+  const auto proposal = [this] { return candidacy_.propose(wanted(*others_.founded)); };
   switch (step_) {
     case Step::reading: read_texts(out); break;
-    case Step::replacing: change_.replace(out, proposal(), candidacy_.life(config_.max_ttl)); break;
+    case Step::replacing: change_.replace(out, proposal(), Candidacy::life); break;
     case Step::applying:
       if (!others_.admitted && !candidacy_.refusal(others_.founded->to).empty()) {
         refuse(now, Vote::nodes_differ, candidacy_.refusal(others_.founded->to));
         return false;
       }
+      if (right_ == Right::to_look) {
+        append_command(out, {"GET", candidate_key});
+        break;
+      }
+      if (right_ == Right::none) {
+        leave_to_others(now);
+        return false;
+      }
       candidacy_.asks(now);
-      offer(out, facts_.run(), proposal(), candidacy_.life(config_.max_ttl));
+      offer(out, candidacy_.patience(config_.max_ttl), facts_.run(), proposal(), Candidacy::life);
       break;
+    case Step::naming: change_.witness(out, candidacy_.text(), Candidacy::life); break;
     case Step::claiming: change_.claim(out, random_); break;
     case Step::yielding: change_.yield(out); break;
-    case Step::enrolling: change_.enrol(out, candidacy_.text()); break;
+    case Step::enrolling: change_.enrol(out, candidacy_.text(), candidacy_.age()); break;
     default: return false;  // there is nothing to ask
   }
   return true;
 }
 
 Enrolment::Standing Enrolment::standing() const {
+  if (awaits_operator_) return Standing::waiting;
   switch (step_) {
     case Step::enrolled: return Standing::enrolled;
     case Step::refused: return Standing::refused;
     case Step::waiting:
+    case Step::naming:
     case Step::claiming:
     case Step::repairing:
     case Step::yielding:

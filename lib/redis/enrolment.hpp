@@ -29,6 +29,9 @@ namespace quorumlock::redis {
 ///
 /// Whether a node may be enrolled, and with which membership, depends on the other nodes: the user
 /// judges them with an Electorate, and passes the result to follow().
+///
+/// The node may refuse our user the right to write its record. Then another client has to enrol the
+/// node: this one looks whether that has been done, and tries no write again on this connection.
 class Enrolment {
  public:
   struct Config {
@@ -74,12 +77,17 @@ class Enrolment {
     std::int64_t since = 0;
     Membership as = {};
   };
-  struct RepairFailed {};
+  struct RepairFailed {
+    bool refused = false;  ///< our user may not read or write some counters
+  };
   /// The end of the repair that the user was asked for.
   using Done = std::variant<Repaired, RepairFailed>;
   void done(const Done& what);
   /// Takes the facts that a connected node reports now.
   void look_at(core::Time now, ServerFacts facts);
+  /// Another node has told its TIME, after the candidate with this nonce was seen here.
+  void hears_time(core::Time now, std::string_view nonce, const std::string& name,
+                  std::int64_t time);
   /// The other nodes' reports.
   struct Others {
     bool ever = false;    ///< some node was ever enrolled: then locks may be held
@@ -105,6 +113,11 @@ class Enrolment {
   /// Whether the server must be asked for its facts, for look_at(), before the command that is
   /// taken next; true once each time.
   bool take_check() { return std::exchange(outputs_.check, false); }
+  /// Whether the other nodes are to be asked for their TIMEs, for hears_time(); true once each
+  /// time.
+  bool take_times() { return std::exchange(outputs_.times, false); }
+  /// Whether a step is under way that ends with an answer of some node, not with a time.
+  [[nodiscard]] bool is_at_work() const;
   [[nodiscard]] core::Time deadline() const { return next_look_; }
   [[nodiscard]] Standing standing() const;
   /// Whether the record was asked for, and is still to come.
@@ -135,14 +148,24 @@ class Enrolment {
   [[nodiscard]] bool knows_groups() const { return config_.groups.empty() || own_word_; }
   /// Whether something has changed that other nodes' links have to know; true once each time.
   bool take_news() { return std::exchange(outputs_.news, false); }
-  /// Whether some client has seen nodes of this cluster enrolled, so clients may hold locks.
-  [[nodiscard]] bool was_enrolled() const { return known_; }
+  /// Whether this client has seen a node of this cluster enrolled, so clients may hold locks.
+  [[nodiscard]] bool was_enrolled() const { return others_.ever; }
+  /// Whether the node has let our user write on this connection what decides whether it votes.
+  [[nodiscard]] bool may_enrol() const { return right_ == Right::to_enrol; }
+  /// Whether the node waits to be enrolled, and our user may not do that.
+  [[nodiscard]] bool awaits_operator() const { return awaits_operator_; }
+  /// Whether such a node has no candidate, so no client that may enrol it has looked at it.
+  [[nodiscard]] bool nobody_enrols() const {
+    return awaits_operator_ && right_ == Right::to_look && !begun_by_another_;
+  }
+  /// How often this client has enrolled the node.
+  [[nodiscard]] std::uint64_t enrolments() const { return enrolments_; }
   /// The node's present run, as a record names it.
   [[nodiscard]] std::string run() const { return facts_.run(); }
   [[nodiscard]] const Config& config() const { return config_; }
   /// Our mark under the repairer's key while we repair.
   [[nodiscard]] const std::string& mark() const { return change_.mark; }
-  /// The record that we want the node to have.
+  /// The record that we want the node to have, with a new nonce.
   [[nodiscard]] EnrolmentRecord wanted(const Membership& as) const;
   [[nodiscard]] const Others& others() const { return others_; }
 
@@ -153,6 +176,7 @@ class Enrolment {
     replacing,  ///< our candidate replaces a record or a candidate with other terms
     applying,   ///< the candidate is being put on the node, or looked at
     waiting,    ///< max_ttl has to pass; the candidate is looked at now and then
+    naming,     ///< TIMEs of other nodes are being added to the candidate
     claiming,   ///< max_ttl has passed: trying to become the repairer
     repairing,  ///< the user repairs the counters
     yielding,   ///< the repair failed: giving up the mark, so that another client may try
@@ -161,8 +185,17 @@ class Enrolment {
     refused,  ///< the node is looked at again now and then
   };
 
+  [[nodiscard]] bool is_tenant() const { return right_ >= Right::to_look; }
   void judge(core::Time now, const RecordTexts& texts);
+  /// What our user may do with the keys of the node, as far as the node has said.
+  enum class Right { untried, to_enrol, to_look, none };
+
   void on_candidate(core::Time now, const Reply& reply);
+  void name_times();
+  [[nodiscard]] int nodes() const { return static_cast<int>(others_.founded->to.size()); }
+  void on_look(core::Time now, const Reply& reply);
+  void on_refusal(core::Time now, const Reply& reply);
+  void leave_to_others(core::Time now);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
   void enrol_as(core::Time now, const std::string& text, const EnrolmentRecord& record,
                 const Membership& membership);
@@ -177,10 +210,12 @@ class Enrolment {
   Step step_ = Step::idle;
   /// Outputs that are each taken once.
   struct Outputs {
-    bool command = false, repair = false, check = false, news = false;
+    bool command = false, repair = false, check = false, times = false, news = false;
   };
   Outputs outputs_;
-  bool known_ = false;     ///< some node was enrolled
+  Right right_ = Right::untried;
+  bool awaits_operator_ = false, begun_by_another_ = false;
+  std::uint64_t enrolments_ = 0;
   bool own_word_ = false;  ///< the node has a record of our groups
   RecordChange change_;
   Enrolled enrolled_;

@@ -95,7 +95,10 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
   if (words.size() != 2 && words.size() != 4) return std::nullopt;
   record.run_id = words[0];
   if (record.run_id.empty()) return std::nullopt;
-  std::string_view agreed = words[1];
+  const std::size_t drawn = words[1].find('@');
+  if (drawn == words[1].npos || drawn == 0) return std::nullopt;
+  record.nonce = words[1].substr(0, drawn);
+  std::string_view agreed = words[1].substr(drawn + 1);
   if (const std::size_t at = agreed.find('#'); at != agreed.npos) {
     record.members = MembersMark::parse(agreed.substr(at + 1));
     agreed = agreed.substr(0, at);
@@ -112,7 +115,7 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
 }
 
 std::string EnrolmentRecord::to_string() const {
-  std::string text = run_id + ':' + terms.to_string();
+  std::string text = run_id + ':' + nonce + '@' + terms.to_string();
   if (members) text += (terms.groups.empty() ? "@#" : "#") + members->to_string();
   if (floor != 0) text += ':' + std::to_string(floor) + ':' + std::to_string(since);
   return text;
@@ -120,23 +123,31 @@ std::string EnrolmentRecord::to_string() const {
 
 std::optional<EnrolmentCandidate> EnrolmentCandidate::parse(std::string_view text) {
   EnrolmentCandidate candidate;
-  candidate.known = text.ends_with(known_mark);
-  if (candidate.known) text.remove_suffix(known_mark.size());
+  const std::size_t begins = text.find(';');
+  if (begins == text.npos) return std::nullopt;
+  const std::vector<std::string_view> times = split(text.substr(begins + 1), ',');
+  if (!read(times[0], candidate.begun)) return std::nullopt;
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    const std::size_t end = times[i].rfind('=');
+    if (end == times[i].npos) return std::nullopt;
+    std::int64_t& time = candidate.times[std::string(times[i].substr(0, end))];
+    if (!read(times[i].substr(end + 1), time)) return std::nullopt;
+  }
+  text = text.substr(0, begins);
   const std::vector<std::string_view> words = split(text, ':');
-  if (words.size() < 3 || words.size() > 4) return std::nullopt;
-  const std::size_t record = words[0].size() + words[1].size() + 1;
-  const auto parsed = EnrolmentRecord::parse(text.substr(0, record));
-  if (!parsed) return std::nullopt;
-  candidate.record = *parsed;
-  candidate.nonce = words[2];
-  if (words.size() == 4 && !read(words[3], candidate.wait_ms)) return std::nullopt;
+  if (words.size() < 2 || words.size() > 3) return std::nullopt;
+  const auto record = EnrolmentRecord::parse(text.substr(0, words[0].size() + 1 + words[1].size()));
+  if (!record) return std::nullopt;
+  candidate.record = *record;
+  if (words.size() == 3 && !read(words[2], candidate.wait_ms)) return std::nullopt;
   return candidate;
 }
 
 std::string EnrolmentCandidate::to_string() const {
-  std::string text = record.to_string() + ':' + nonce;
+  std::string text = record.to_string();
   if (wait_ms != 0) text += ':' + std::to_string(wait_ms);
-  if (known) text += known_mark;
+  if (begun != 0) text += ';' + std::to_string(begun);
+  for (const auto& [name, time] : times) text += ',' + name + '=' + std::to_string(time);
   return text;
 }
 

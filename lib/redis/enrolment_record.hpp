@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,14 +36,19 @@ struct TermsDifference {
   [[nodiscard]] std::string of_a_candidate() const;
 };
 
-/// The record under enrolment_key: "run id:terms", followed by ":floor:since" (in us since 1970) if
-/// the fencing counters of this node, or of one that it was repaired from, could not be repaired
-/// from a quorum.
+/// The record under enrolment_key: "run id:nonce@terms", followed by ":floor:since" (in us since
+/// 1970) if the fencing counters of this node, or of one that it was repaired from, could not be
+/// repaired from a quorum.
+///
+/// The nonce is drawn for each enrolment, so a node that forgets and is enrolled again in the same
+/// run has another record. A client that has noted a record and finds it again knows that the node
+/// has forgotten nothing in between. A step of a change of the nodes keeps the nonce.
 ///
 /// The terms are followed by "#" and the mark of the membership under members_key. The '@' comes
 /// before the "#" even if there is only one group.
 struct EnrolmentRecord {
   std::string run_id;
+  std::string nonce;
   EnrolmentTerms terms;
   std::optional<MembersMark> members;  ///< a record without one is not valid
   std::uint64_t floor = 0;             ///< every fencing token from here on is greater
@@ -58,14 +64,16 @@ struct EnrolmentRecord {
 bool is_this_run(std::string_view recorded, std::string_view reported);
 
 /// The candidate under candidate_key while a node waits: the future record, without a floor,
-/// followed by ":nonce" and, if the wait is longer than its max_ttl, by ":wait in ms"; and by
-/// known_mark, if a client that looked at it has ever seen a node of this cluster enrolled.
-inline constexpr std::string_view known_mark = ":known";
+/// followed by ":wait in ms" if the wait is longer than its max_ttl; then by ";" and the node's
+/// TIME at which it began, and by ",name=TIME" for each other node that was read since (see
+/// TimedWait). TIMEs are in us since 1970. The node puts its own there when the candidate is
+/// written.
+using NodeTimes = std::map<std::string, std::int64_t, std::less<>>;
 struct EnrolmentCandidate {
   EnrolmentRecord record;
-  std::string nonce;
   std::int64_t wait_ms = 0;
-  bool known = false;
+  std::int64_t begun = 0;  ///< 0: it is only proposed
+  NodeTimes times = {};
 
   static std::optional<EnrolmentCandidate> parse(std::string_view text);
   [[nodiscard]] std::string to_string() const;

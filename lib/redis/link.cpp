@@ -126,6 +126,7 @@ void Link::update(Time now) {
     asks_early_ = !up;
   }
   if (enrolment.take_repair()) events_.push(Repair{});
+  if (enrolment.take_times()) events_.push(AskTimes{});
   if (up) {
     announce();
     return;
@@ -221,6 +222,13 @@ void Link::ask_facts_soon(Time now) {
 
 void Link::done(Time now, const Enrolment::Done& what) {
   right_.enrolment().done(what);
+  update(now);
+}
+
+void Link::hears_time(Time now, std::string_view nonce, const std::string& name,
+                      std::int64_t time) {
+  if (state_ != State::up) return;
+  right_.enrolment().hears_time(now, nonce, name, time);
   update(now);
 }
 

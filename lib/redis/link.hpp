@@ -62,6 +62,8 @@ class Link final : public RespWire {
   struct Greeted {};
   /// Repair the node's fencing counters; done() follows.
   struct Repair {};
+  /// The node's candidate was looked at: hears_time() of the other nodes.
+  struct AskTimes {};
   /// The node's enrolment has changed: follow() what that means for all nodes.
   struct Enrolled {};
   /// The engine's view of this link has changed.
@@ -99,8 +101,8 @@ class Link final : public RespWire {
   struct Note {
     std::string why;
   };
-  using Event = std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, Changed, Answer, Late,
-                             StillDown, Writes, Note>;
+  using Event = std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, AskTimes, Changed,
+                             Answer, Late, StillDown, Writes, Note>;
 
   Link(Config config, core::Random& random);
 
@@ -118,6 +120,9 @@ class Link final : public RespWire {
   void bar(core::Time now, Vote reason, std::string why);
   /// The work that Repair asked for is done.
   void done(core::Time now, const Enrolment::Done& what);
+  /// See Enrolment.
+  void hears_time(core::Time now, std::string_view nonce, const std::string& name,
+                  std::int64_t time);
   /// The node's enrolment turned out to be different from what the link knows.
   void doubt(core::Time now);
   /// If the node does not vote, looks at it now instead of later.

@@ -36,13 +36,15 @@ MembersChange::MembersChange(std::vector<Node> nodes) : nodes_(std::move(nodes))
     if (node.membership) ++foundings[node.membership->founding];
   }
   std::ranges::sort(next_);
-  // A server that is reached by two addresses counts once.
-  NodeNames seen;
-  for (Node& node : nodes_) {
-    if (!node.membership) continue;
-    const bool again = std::ranges::find(seen, node.membership->name) != seen.end();
-    seen.push_back(node.membership->name);
-    if (again) node.membership.reset();
+  // A server that is reached by two addresses counts once, whatever the database.
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i].membership) continue;
+    const bool again = std::any_of(
+        nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(i), [&](const Node& other) {
+          return other.membership &&
+                 (other.called() == nodes_[i].called() || other.run == nodes_[i].run);
+        });
+    if (again) nodes_[i].membership.reset();
   }
   if (foundings.empty()) return;
   const std::uint64_t founding =

@@ -10,6 +10,7 @@
 #include <quorumlock/result.hpp>
 
 #include "core/types.hpp"
+#include "redis/endpoint.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/membership.hpp"
 
@@ -28,21 +29,24 @@ class MembersChange {
     std::string name;      ///< the configured name
     bool in_next = false;  ///< it is in the new list
     bool reached = false;  ///< it has answered
+    std::string run{};     ///< the run of its server
     std::string record{};  ///< the whole text; empty if there is none
     /// The record, if it is valid in this run of the server, and the membership that it stands for.
     std::optional<EnrolmentRecord> enrolment{};
     std::optional<Membership> membership{};
 
     /// Takes the texts that the node carries; a record of another run is not valid.
-    void carries(const std::string& run, const std::optional<std::string>& record_text,
+    void carries(const std::string& its_run, const std::optional<std::string>& record_text,
                  std::string_view members_text) {
       reached = true;
+      run = its_run;
       membership.reset();
       record = record_text.value_or("");
       enrolment = EnrolmentRecord::parse(record);
       if (enrolment && (!is_this_run(enrolment->run_id, run) || !enrolment->members))
         enrolment.reset();
       if (enrolment) membership = Membership::parse(members_text, *enrolment->members);
+      if (membership && database_of(membership->name) != database_of(name)) membership.reset();
       if (!membership) enrolment.reset();
     }
     [[nodiscard]] const std::string& called() const { return membership ? membership->name : name; }

@@ -223,8 +223,8 @@ Membership Membership::for_node(std::string node) const {
   return its;
 }
 
-std::string connection_name(const NodeNames& list) {
-  return std::string(connection_prefix) + hexadecimal(core::Placement::hash(text_of(list)));
+std::string list_mark(const NodeNames& list) {
+  return hexadecimal(core::Placement::hash(text_of(list)));
 }
 
 int quorum(const NodeNames& list) {

@@ -71,8 +71,6 @@ struct Membership {
 /// A membership that several places know and none changes; null if there is none.
 using SharedMembership = std::shared_ptr<const Membership>;
 
-/// The names of connections of ours begin like this.
-inline constexpr std::string_view connection_prefix = "quorumlock:";
 /// Why a node with this membership does not serve clients with this list.
 std::string difference(const Membership& its, const NodeNames& ours);
 /// Why a node with this membership does not serve us although `list`, which it serves, may be ours
@@ -84,9 +82,8 @@ std::string refusal_of(const Membership& its, const NodeNames& ours);
 /// it may. Nodes of the list that the client does not know would keep their records, and a lease on
 /// them would go on.
 std::string why_terms_stay(const Membership& its, const NodeNames& ours);
-/// The name of the connections of clients with this list (CLIENT SETNAME), so that an operator sees
-/// which clients have which list.
-std::string connection_name(const NodeNames& list);
+/// A text that stands for the list: lists with the same nodes have the same.
+std::string list_mark(const NodeNames& list);
 
 /// Both take a sorted list.
 int quorum(const NodeNames& list);

@@ -1,5 +1,6 @@
 #include "redis/record_change.hpp"
 
+#include <chrono>
 #include <initializer_list>
 #include <vector>
 
@@ -51,14 +52,20 @@ void RecordChange::yield(std::string& out) const {
   call(out, release_script, {}, {repairer_key, mark});
 }
 
-void RecordChange::enrol(std::string& out, std::string_view candidate) const {
+void RecordChange::enrol(std::string& out, std::string_view candidate, core::Duration age) const {
+  const auto us = std::chrono::ceil<std::chrono::microseconds>(age).count();
   call(out, enrol_script, {enrolment_key, candidate_key, repairer_key, members_key},
-       {to, candidate, as.text()});
+       {std::to_string(us), to, candidate, as.text()});
 }
 
-void offer(std::string& out, std::string_view run_id, std::string_view candidate,
-           std::string_view life) {
-  call(out, candidate_script, {enrolment_key, candidate_key}, {run_id, candidate, life});
+void RecordChange::witness(std::string& out, std::string_view candidate,
+                           std::string_view life) const {
+  call(out, witness_script, {candidate_key}, {candidate, to, life});
+}
+
+void offer(std::string& out, std::string_view patience, std::string_view run_id,
+           std::string_view candidate, std::string_view life) {
+  call(out, candidate_script, {enrolment_key, candidate_key}, {patience, run_id, candidate, life});
 }
 
 }  // namespace quorumlock::redis

@@ -36,13 +36,17 @@ struct RecordChange {
   void claim(std::string& out, core::Random& random);
   /// Appends the command that gives up the mark.
   void yield(std::string& out) const;
-  /// Appends the command that enrols a node on which this candidate stands.
-  void enrol(std::string& out, std::string_view candidate) const;
+  /// Appends the command that enrols a node on which this candidate stands, and is at least this
+  /// old by the node's own clock.
+  void enrol(std::string& out, std::string_view candidate, core::Duration age) const;
+  /// Appends the command that replaces this candidate by `to`, the same with more TIMEs.
+  void witness(std::string& out, std::string_view candidate, std::string_view life) const;
 };
 
 /// Appends the command that puts a candidate on a node without a record of this run, or looks at
-/// the one that stands there.
-void offer(std::string& out, std::string_view run_id, std::string_view candidate,
-           std::string_view life);
+/// the one that stands there. One for another list is replaced if nobody has looked at it for
+/// longer than `patience`. Both are in ms.
+void offer(std::string& out, std::string_view patience, std::string_view run_id,
+           std::string_view candidate, std::string_view life);
 
 }  // namespace quorumlock::redis

@@ -135,7 +135,7 @@ TEST_F(Doctor, WarnsIfNoVoteIsToSpareAndEndsWith1) {
   cluster.raw(1, {"FLUSHALL"});
   const json forgot = examine();
   EXPECT_THAT(codes(forgot, ""), ElementsAre("no_spare_vote"));
-  EXPECT_THAT(codes(forgot, url(1)), ElementsAre("quarantined"));
+  EXPECT_THAT(codes(forgot, url(1)), ElementsAre("nobody_enrols"));
   cluster.kill(2);
   EXPECT_THAT(codes(examine(), ""), ElementsAre("no_quorum"));
 }

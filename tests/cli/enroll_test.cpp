@@ -1,6 +1,8 @@
 #include <fstream>
 
 #include "cli/fixture.hpp"
+#include "cli/notify_socket.hpp"
+#include "support/users.hpp"
 
 namespace quorumlock::test {
 namespace {
@@ -115,7 +117,7 @@ TEST_F(Enroll, ChangesMaxTtlAfterTheLongerOfTheTwo) {
     ASSERT_EQ(ended.code, 0) << ended.err;
     EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
     EXPECT_THAT(*cluster.value(0, enrolment),
-                HasSubstr(max_ttl == "2s" ? ":2000,86400@#" : ":1000,86400@#"));
+                HasSubstr(max_ttl == "2s" ? "@2000,86400@#" : "@1000,86400@#"));
   }
 }
 
@@ -143,7 +145,7 @@ TEST_F(Enroll, ACandidateOfAClientWithAnotherMaxTtlIsReplaced) {
   EXPECT_EQ(told.code, 64);
   EXPECT_THAT(told.err, HasSubstr("by a client with another max_ttl"));
   ASSERT_EQ(quorumlock({"enroll"}).code, 0);
-  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":2000,86400@#"));
+  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr("@2000,86400@#"));
 }
 
 TEST_F(Enroll, NewEnrollsAtOnce) {
@@ -164,7 +166,7 @@ TEST_F(Enroll, NewIsRefusedIfANodeIsNotNew) {
     EXPECT_EQ(error.at("code"), code == 64 ? "misconfigured" : "no_quorum");
     EXPECT_THAT(error.at("message"), HasSubstr(why));
   };
-  cluster.raw(1, {"SET", enrolment, "0123:1000,86400"});
+  cluster.raw(1, {"SET", enrolment, "0123:abc@1000,86400"});
   refused("enrolled already");
   EXPECT_EQ(enrolled(), 1);
   cluster.raw(1, {"DEL", enrolment});
@@ -191,7 +193,7 @@ TEST_F(Enroll, NewIsRefusedWhileAClientSaysThatTheyWereEnrolled) {
   }
   ASSERT_TRUE(eventually([&] {
     for (int node = 0; node < 3; ++node) {
-      if (!cluster.value(node, "quorumlock:candidate").value_or("").ends_with(":known"))
+      if (cluster.raw(node, {"CLIENT", "LIST"}).text.find(":knows") == std::string::npos)
         return false;
     }
     return true;
@@ -203,12 +205,87 @@ TEST_F(Enroll, NewIsRefusedWhileAClientSaysThatTheyWereEnrolled) {
   const Ended lost = quorumlock({"acquire", "orders"});
   EXPECT_EQ(lost.code, 69);
   EXPECT_THAT(lost.err, HasSubstr("quarantined"));
-  EXPECT_THAT(lost.err, Not(HasSubstr("--new")));
-  EXPECT_THAT(quorumlock({"doctor"}).out, Not(HasSubstr("--new")));
   EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
   EXPECT_EQ(cluster.holders("quorumlock:candidate"), 0);
   holder.signal(SIGTERM);
   holder.finish();
+}
+
+TEST_F(Enroll, WatchBringsNodesBackUntilItIsEnded) {
+  // It enrols the new nodes and, later, one that has restarted, and prints a line for each. SIGTERM
+  // ends it with 0.
+  Program watching = start(words({"enroll", "--watch"}));
+  for (int node = 0; node < 3; ++node) EXPECT_THAT(watching.line(), HasSubstr(" is enrolled: "));
+  EXPECT_EQ(enrolled(), 3);
+  const auto run_id = [&] {
+    const std::string record = cluster.value(1, enrolment).value_or("");
+    return record.substr(0, record.find(':'));
+  };
+  const std::string before = run_id();
+  cluster.kill(1);
+  cluster.restart(1);
+  const std::string line = watching.line();
+  EXPECT_TRUE(line.starts_with(cluster.shown_urls()[1] + " is enrolled: ")) << line;
+  EXPECT_NE(run_id(), before);
+  // A node that forgets does not end its connections.
+  cluster.raw(2, {"FLUSHALL"});
+  EXPECT_TRUE(watching.line().starts_with(cluster.shown_urls()[2]));
+  watching.signal(SIGTERM);
+  const Ended ended = watching.finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+}
+
+TEST_F(Enroll, WatchPrintsADocumentForEachNode) {
+  Program watching = start(words({"--json", "enroll", "--watch"}));
+  for (int node = 0; node < 3; ++node) {
+    const json document = json::parse(watching.line());
+    EXPECT_EQ(document.at("event"), "enrolled");
+    EXPECT_EQ(document.at("nodes"), 3);
+    EXPECT_THAT(cluster.shown_urls(), testing::Contains(document.at("node")));
+  }
+  watching.signal(SIGINT);
+  EXPECT_EQ(watching.finish().code, 0);
+  EXPECT_EQ(quorumlock({"enroll", "--watch", "--new"}).code, 64);
+}
+
+TEST_F(Enroll, WatchReportsToTheServiceManager) {
+  // It is ready after its first look, alive while it waits, and says how many nodes vote.
+  const NotifySocket manager("@quorumlock-test-enroll-" + std::to_string(::getpid()));
+  Program watching({QUORUMLOCK_PROGRAM, "--config", config, "enroll", "--watch"},
+                   {nodes(), manager.variable(), "WATCHDOG_USEC=200000"});
+  const auto says = [&manager](const std::string& text) {
+    std::string message = manager.message();
+    while (message == "WATCHDOG=1") message = manager.message();
+    EXPECT_THAT(message, HasSubstr(text));
+  };
+  says("READY=1");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(manager.message(), "WATCHDOG=1");
+  std::string message = manager.message();
+  while (message.find("3 of 3 nodes may vote") == message.npos) message = manager.message();
+  watching.signal(SIGTERM);
+  says("STOPPING=1");
+  EXPECT_EQ(watching.finish().code, 0);
+}
+
+TEST_F(Enroll, AnOperatorsDoctorSeesWhetherAnybodyEnrols) {
+  // The doctor's own client does not count, since it ends with the command.
+  EXPECT_THAT(quorumlock({"--json", "doctor"}).out, HasSubstr("nobody_enrols"));
+  EXPECT_THAT(quorumlock({"--json", "doctor"}).out, HasSubstr("nobody_enrols"));
+  use_max_ttl("1h");
+  cluster.raw_everywhere({"FLUSHALL"});
+  Program watching = start(words({"enroll", "--watch"}));
+  ASSERT_TRUE(eventually([&] {
+    for (int node = 0; node < 3; ++node) {
+      if (cluster.raw(node, {"CLIENT", "LIST"}).text.find(":enrols") == std::string::npos)
+        return false;
+    }
+    return true;
+  }));
+  const std::string seen = quorumlock({"--json", "doctor"}).out;
+  EXPECT_THAT(seen, Not(HasSubstr("nobody_enrols")));
+  EXPECT_THAT(seen, HasSubstr("quarantined"));
+  watching.signal(SIGTERM);
+  watching.finish();
 }
 
 TEST_F(Enroll, TheWordThatDisksAreTrustedIsGone) {
@@ -231,9 +308,37 @@ TEST_F(Enroll, ForceEnrollsNodesThatAreNotNew) {
   EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
   use_max_ttl("2s");
   ASSERT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
-  EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr(":2000,86400@#"));
+  EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr("@2000,86400@#"));
   EXPECT_EQ(cluster.value(1, "quorumlock:fence:orders"), "7");
   EXPECT_EQ(quorumlock({"enroll", "--force"}).code, 64);  // only with --new
+}
+
+TEST(EnrollAsTenant, AUserThatMayNotEnrolIsRefused) {
+  // A doctor who may not enrol either finds out that nobody does.
+  Cluster cluster({.size = 3, .tcp = true, .enrolled = false, .user = ""});
+  std::vector<std::string> user = words_of_user("locker", "secret", "t:");
+  user.insert(user.begin(), {"ACL", "SETUSER"});
+  cluster.raw_everywhere(user);
+  const TemporaryDirectory directory;
+  const std::string config = directory.path() / "config.json";
+  std::ofstream(config) << R"({"ttl": "900ms", "max_ttl": "1s", "key_prefix": "t:"})";
+  std::string list = "QUORUMLOCK_NODES=";
+  for (std::string url : cluster.urls()) {
+    list += (list.ends_with('=') ? "" : ",") + url.insert(url.find("://") + 3, "locker:secret@");
+  }
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {QUORUMLOCK_PROGRAM, "--config", config});
+    return Program(words, {list}).finish();
+  };
+  for (const bool live : {false, true}) {
+    const Ended ended = live ? run({"enroll", "--watch"}) : run({"enroll"});
+    EXPECT_EQ(ended.code, 64);
+    EXPECT_THAT(ended.err, HasSubstr("this user may not enrol "));
+  }
+  const Ended examined = run({"--json", "doctor"});
+  EXPECT_EQ(examined.code, 1);
+  EXPECT_THAT(examined.out, HasSubstr("nobody_enrols"));
+  EXPECT_EQ(cluster.holders("quorumlock:candidate"), 0);
 }
 
 TEST(EnrollRenamed, NodesWithoutACommandAreNamedInTheirWords) {

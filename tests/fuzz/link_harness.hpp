@@ -178,6 +178,11 @@ class LinkHarness {
     require(note.why.size() <= longest_sentence, "a note is long");
   }
   void take(const Link::Writes&) {}
+  void take(const Link::AskTimes&) {
+    // A copy, since what the link learns may replace the nonce.
+    const std::string nonce = link_.enrolment().candidacy().nonce();
+    link_.hears_time(now_, nonce, "another", 1);
+  }
   void take(const Link::StillDown&) {
     require(state_ == core::LinkState::down, "it is still down, and was not before");
   }

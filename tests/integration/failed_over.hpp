@@ -40,6 +40,7 @@ class FailedOver : public ::testing::Test {
   [[nodiscard]] Options options(const std::string& third) const {
     Options options = nodes.options();
     options.nodes = {nodes.urls()[0], nodes.urls()[1], third};
+    if (third.find("sentinel") != third.npos) options.nodes[2].name = "locks";
     options.ttl = options.max_ttl;
     return options;
   }

@@ -143,7 +143,7 @@ TEST(SentinelsOfThisMachine, APrimaryElsewhereIsReachedByPlainText) {
         {.name = "Sentinel", .to_each = "*2\r\n" + bulk(host) + bulk(port)});
     const Proxy at({sentinel.url().substr(sentinel.url().find("://") + 3)});
     Options options = cluster.options();
-    options.nodes = {"redis+sentinel://" + at.url(0).substr(8) + "/locks"};
+    options.nodes = {NodeOptions("redis+sentinel://" + at.url(0).substr(8) + "/locks", "locks")};
     Coordinator coordinator = connect(options);
     const auto node = [&] { return coordinator.status().value().nodes.at(0); };
     EXPECT_TRUE(eventually([&] {  // the server has answered

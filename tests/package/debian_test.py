@@ -4,6 +4,7 @@
     debian_test.py PROGRAM
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -118,12 +119,29 @@ def check_serve_unit(program):
             expect(done.returncode == 0 and not done.stderr, f"systemd-analyze verify: {done.stderr}")
 
 
+def check_enroll_unit(program):
+    unit = text_of("packaging/systemd/quorumlock-enroll.service")
+    expect(text_of("debian/quorumlock.install").count("quorumlock-enroll.service") == 1, "no package has the unit of enroll --watch")
+    words = re.search(r"^ExecStart=/usr/bin/quorumlock (.*)$", unit, re.M).group(1).split()
+    its = [program, "--nodes", "unix:///nowhere/1", *words[:-1]]
+    with subprocess.Popen(its, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"NOTIFY_SOCKET": "@nobody"}) as enroll:
+        expect("NOTIFY_SOCKET" in enroll.stderr.readline(), "the unit's command says nothing to the service manager")
+        enroll.terminate()
+        enroll.communicate()
+        expect(enroll.returncode == 0, f"the unit's command ends with {enroll.returncode}")
+    serve = text_of("packaging/systemd/quorumlock-serve.service")
+    for line in re.findall(r"^(?:Protect|Restrict|Private|System|Lock|Memory|Cap).*$", serve, re.M):
+        if not line.startswith("Restart"):
+            expect(line in unit, f"the unit of enroll --watch lacks {line}")
+
+
 def main():
     check_versions()
     check_dependencies()
     check_license()
     check_unit(sys.argv[1])
     check_serve_unit(sys.argv[1])
+    check_enroll_unit(sys.argv[1])
     for line in wrong:
         print(line)
     print(f"debian: {len(wrong)} mistakes")

@@ -18,6 +18,7 @@ constexpr std::array known_commands{
     Command{"client", -2, subcommands, nullptr},
     Command{"client|id", 2, while_loading, nullptr},
     Command{"client|kill", -3, while_loading, nullptr},
+    Command{"client|list", -2, while_loading, nullptr},
     Command{"client|setname", 3, while_loading, nullptr},
     Command{"config", -2, subcommands, nullptr},
     Command{"config|get", -3, while_loading, nullptr},

@@ -35,12 +35,21 @@ std::string client_kill(Connections& connections, const Connection& caller, cons
   return resp::integer(connections.kill(*id, caller));
 }
 
-/// The name itself is of no use in the simulator, since nobody lists the clients.
-std::string client_setname(const Words& words) {
+std::string client_list(const Connections& connections) {
+  std::string all;
+  connections.for_each([&all](const Connection& one) {
+    all += "id=" + std::to_string(one.client_id) + " addr=simulated:0 name=" + one.name +
+           " db=" + std::to_string(one.db) + '\n';
+  });
+  return resp::bulk(all);
+}
+
+std::string client_setname(Connection& connection, const Words& words) {
   const auto is_special = [](char c) { return c < '!' || c > '~'; };
   if (std::ranges::any_of(words[2], is_special)) {
     return resp::error("ERR Client names cannot contain spaces, newlines or special characters.");
   }
+  connection.name = words[2];
   return resp::status("OK");
 }
 

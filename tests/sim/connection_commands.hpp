@@ -11,7 +11,9 @@ namespace quorumlock::sim {
 std::string auth(Connection& connection, const std::string& password, const Words& words);
 /// Supports only ID.
 std::string client_kill(Connections& connections, const Connection& caller, const Words& words);
-std::string client_setname(const Words& words);
+/// Of each client the id, the name and the database.
+std::string client_list(const Connections& connections);
+std::string client_setname(Connection& connection, const Words& words);
 std::string ping(const Connection& connection, const Words& words);
 std::string select(Connection& connection, const Words& words);
 /// SUBSCRIBE, or UNSUBSCRIBE.

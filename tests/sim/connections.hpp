@@ -17,11 +17,14 @@ namespace quorumlock::sim {
 /// executed yet and the output that was not sent yet.
 struct Connection {
   std::int64_t client_id = 0;
+  std::string name;  ///< as CLIENT SETNAME has set it
   int db = 0;
   bool authenticated = false;
   bool hung_up = false;
   std::set<std::string> channels;  ///< channels that it listens to
-  std::string forbidden;           ///< the lock whose keys it may not touch; empty: none
+  /// Its user may not touch this lock's keys, nor write the keys of the node. Empty: it may.
+  std::string forbidden;
+  int refused_writes = 0;  ///< how often it has tried to write the keys of the node
   Requests requests;
   std::string output;
 };
@@ -31,7 +34,7 @@ struct Connection {
 class Connections {
  public:
   int open();
-  /// Forbids the keys of that lock to the connection's user.
+  /// Forbids the keys of that lock to the connection's user, and writes of the keys of the node.
   void forbid(int number, std::string lock) { at(number).forbidden = std::move(lock); }
   /// Ignored if the connection is gone.
   void feed(int number, std::string_view bytes);
@@ -54,6 +57,11 @@ class Connections {
   /// The command that is to be executed next; null if there is none.
   [[nodiscard]] const Words* next(int number) const;
   [[nodiscard]] Connection& at(int number) { return all_.at(number); }
+  /// Calls this for each connection, the oldest first.
+  template <class F>
+  void for_each(F&& call) const {
+    for (const auto& [number, connection] : all_) call(connection);
+  }
   /// Sends the message to all connections that listen to the channel, and returns their number.
   int publish(const std::string& channel, const std::string& message);
   /// The replies and messages since the last call.

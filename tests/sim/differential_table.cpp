@@ -57,10 +57,13 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"barred", "0 | 0 | 30000"},
       {"slot", "1 | 2 | 3"},
       {"capacity", "3 | 3 | 3 | 2 | 1"},
-      {"usual", "run-1:30000,86400@#f.0s.d"},
-      {"terms", "$usual | $usual | $usual | $usual | run-2:30000,86400@#f.0s.e"},
+      {"usual", "run-1:abc@30000,86400@#f.0s.d"},
+      {"terms", "$usual | $usual | $usual | $usual | run-2:abc@30000,86400@#f.0s.e"},
       {"run", "run-1 | run-2"},
-      {"waits", "$run:30000,86400@#f.0s.e:abc | $run:30000,86400@#f.0s.e:abc:known"},
+      {"waits", "$run:abc@30000,86400@#f.0s.e"},
+      {"stands", "$run:abc@30000,86400@#f.0s.e;1 | $run:abc@30000,86400@#f.0s.e;1,n2=7 | $waits"},
+      {"patience", "0 | 5000 | 100000000"},
+      {"age", "0 | 1 | 9000000000000000"},
       {"votes", "$lock $counter"},
       {"both", "$one $two $counters"},
       // A batch never names another lock's counter, which no resource is called.
@@ -124,8 +127,9 @@ std::vector<Row> rows() {
       {8, "CALL adopt $enrolment $candidate $members / $terms $terms n1,s,-,n1,n2"},
       {4, "CALL adopt $enrolment $candidate $members / '' $terms n1,s,-,n1,n2"},
       {5, "CALL announce $lock quorumlock:leader:$lock / $token $fence $fence text $ttl"},
-      {8, "CALL candidate $enrolment $candidate / $run $waits $life"},
-      {8, "CALL enrol $enrolment $candidate $repairer $members / $terms $waits n1,s,-,n1,n2"},
+      {8, "CALL candidate $enrolment $candidate / $patience $run $waits $life"},
+      {8, "CALL enrol $enrolment $candidate $repairer $members / $age $terms $stands n1,s,-,n1,n2"},
+      {5, "CALL witness $candidate / $stands $stands $life"},
       {5, "CALL inspect $lock / 1000 3"},
       {5, "CALL leader $lock $counter quorumlock:leader:$lock /"},
       {5, "CALL locks / 0 orders* 1000 ''"},  // one lock, since several have no order
@@ -150,7 +154,7 @@ std::vector<Row> rows() {
       {8, "CALL repair $repairer $counters / me 2000 $life $fence $fence"},
       {2, "CALL repair $repairer $counters / another 2000 $life $fence $fence"},
       {5, "CALL replace $enrolment $candidate / $terms $waits $life"},
-      {5, "CALL replace $candidate $candidate / $waits $waits $life"},
+      {5, "CALL replace $candidate $candidate / $stands $waits $life"},
       {2, "CALL withdraw $lock quorumlock:leader:$lock / $token"},
       {4, "CALL writable /"},
       // Commands about data.
@@ -282,7 +286,7 @@ std::vector<std::string_view> states_of_a_lock() {
       "SET $sem 3 ; SET quorumlock:permit:$job:1 token-1 PX 30000 ; SET quorumlock:permit:$job:2 "
       "token-2 PX 900 ; HSET quorumlock:permit:$job:3 a b ; SET quorumlock:fence:$sem 9",
       "SET $sem 2 ; SET quorumlock:permit:$job:2 token-1",
-      "SET $candidate run-1:30000,86400@#f.0s.e:abc ; SET $repairer another ; SET $members old",
+      "SET $candidate run-1:abc@30000,86400@#f.0s.e;1 ; SET $repairer another ; SET $members old",
   };
 }
 

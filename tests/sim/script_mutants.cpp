@@ -153,9 +153,10 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {record_not_compared, &acquire_script,
        "if (found.err and redis.call('GET', counters[1]) or found[1]) ~= ARGV[last + 1] then",
        "if not (found.err and redis.call('GET', counters[1]) or found[1]) then"},
-      {candidate_overwritten, &candidate_script, "if not is_this_runs(found) then", "if true then"},
+      {candidate_overwritten, &candidate_script, "if not since or since > time then",
+       "if true then"},
       {candidate_of_others_prolonged, &candidate_script,
-       "elseif list_of(text) == list_of(ARGV[2]) then", "else"},
+       "elseif list_of(text) == list_of(ARGV[3]) then", "else"},
   };
   return all;
 }

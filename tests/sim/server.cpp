@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "redis/keys.hpp"
 #include "sim/connection_commands.hpp"
 #include "sim/data_commands.hpp"
 #include "sim/introspection.hpp"
@@ -20,19 +21,34 @@ constexpr std::string_view no_permission =
 
 constexpr std::size_t sha1_digits = 40;
 
+bool is_script(const Command& command) {
+  return command.name == "eval" || command.name == "evalsha";
+}
+
+std::span<const std::string> keys_of(const Words& words, const Command& command) {
+  if (command.name == "mget") return std::span(words).subspan(1);
+  if (is_script(command)) {
+    const auto count = static_cast<std::size_t>(data::whole_number(words[2]).value_or(0));
+    return std::span(words).subspan(3, std::min(count, words.size() - 3));
+  }
+  if (command.run != nullptr && words.size() > 1) return std::span(words).subspan(1, 1);
+  return {};
+}
+
 /// Whether one of the command's keys is the lock's own key, or is about the lock.
 bool touches(const Words& words, const Command& command, const std::string& lock) {
-  std::span<const std::string> keys;
-  if (command.name == "mget") {
-    keys = std::span(words).subspan(1);
-  } else if (command.name == "eval" || command.name == "evalsha") {
-    const auto count = static_cast<std::size_t>(data::whole_number(words[2]).value_or(0));
-    keys = std::span(words).subspan(3, std::min(count, words.size() - 3));
-  } else if (command.run != nullptr && words.size() > 1) {
-    keys = std::span(words).subspan(1, 1);
-  }
-  return std::ranges::any_of(
-      keys, [&lock](const auto& key) { return key == lock || key.ends_with(":" + lock); });
+  return std::ranges::any_of(keys_of(words, command), [&lock](const auto& key) {
+    return key == lock || key.ends_with(":" + lock);
+  });
+}
+
+/// Whether the command needs the right to write a key that decides whether the node's votes count.
+bool writes_the_nodes_keys(const Words& words, const Command& command) {
+  if (!is_script(command) && !command.is(Command::writes)) return false;
+  return std::ranges::any_of(keys_of(words, command), [](const std::string& key) {
+    return key == redis::enrolment_key || key == redis::members_key ||
+           key == redis::candidate_key || key == redis::repairer_key;
+  });
 }
 
 }  // namespace
@@ -116,8 +132,10 @@ std::string Server::execute(Connection& connection, const Words& words, TrueTime
   if (!may && !command->is(Command::without_auth)) return resp::error(wants_password);
   const std::string_view refused = conditions.refusal(flags_of(*command, words));
   if (!refused.empty()) return resp::error(refused);
-  if (!connection.forbidden.empty() && touches(words, *command, connection.forbidden)) {
-    return resp::error(no_permission);
+  if (!connection.forbidden.empty()) {
+    const bool writes = writes_the_nodes_keys(words, *command);
+    if (writes) ++connection.refused_writes;
+    if (writes || touches(words, *command, connection.forbidden)) return resp::error(no_permission);
   }
   const bool listens = !connection.channels.empty();
   if (listens && command->name != "ping" && !command->name.ends_with("subscribe")) {
@@ -146,7 +164,8 @@ std::string Server::about_server(Connection& connection, std::string_view name, 
   if (name == "auth") return auth(connection, settings_.password, words);
   if (name == "client|id") return resp::integer(connection.client_id);
   if (name == "client|kill") return client_kill(connections, connection, words);
-  if (name == "client|setname") return client_setname(words);
+  if (name == "client|list") return client_list(connections);
+  if (name == "client|setname") return client_setname(connection, words);
   if (name == "config|get") return config_get(*this, words);
   if (name == "eval") return eval(connection, words, false, now);
   if (name == "evalsha") return eval(connection, words, true, now);

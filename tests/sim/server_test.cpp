@@ -70,6 +70,14 @@ TEST_F(ServerTest, CommandsThatArrivedAreExecutedAfterTheClientHasHungUp) {
   EXPECT_FALSE(server.connections.is_open(client));
 }
 
+TEST_F(ServerTest, ListsItsClientsByName) {
+  ask({"CLIENT", "SETNAME", "first"});
+  client = server.connections.open();
+  const std::string list = ask({"CLIENT", "LIST"});
+  EXPECT_NE(list.find(" name=first "), list.npos) << list;
+  EXPECT_NE(list.find(" name= "), list.npos) << list;
+}
+
 TEST_F(ServerTest, ExecutesNothingMoreFromAKilledConnection) {
   const std::string id = ask({"CLIENT", "ID"});
   server.connections.feed(client, bytes_of({"SET", "key", "value"}));

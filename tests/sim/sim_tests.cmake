@@ -53,8 +53,10 @@ set(simulated
   loop/repair
   loop/sender
   loop/session
+  loop/witnesses
   redis/attempts
   redis/candidacy
+  redis/client_name
   redis/dispatch
   redis/electorate
   redis/endpoint
@@ -71,6 +73,7 @@ set(simulated
   redis/reply
   redis/settlement_wait
   redis/subscriber
+  redis/timed_wait
   redis/verbs/acquire
   redis/verbs/call
   redis/verbs/line

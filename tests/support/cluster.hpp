@@ -100,6 +100,7 @@ class Cluster {
 
   TemporaryDirectory directory_;
   ClusterSettings settings_;
+  int enrolments_ = 0;  ///< the nonces of records are numbers
   std::vector<local::Server> servers_;
   Nodes list_;  ///< the list given to enrol_for(); empty: urls()
   std::map<int, Redis> connections_;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ class EnrolmentDriver {
 
  private:
   static redis::Enrolment::Config called_n1(redis::Enrolment::Config config) {
-    config.node = "n1";
+    if (config.node.empty()) config.node = "n1";
     return config;
   }
   SeededRandom random_;
@@ -41,7 +42,10 @@ class EnrolmentDriver {
   redis::Enrolment it;
   core::Time now = core::Time(1h);
   redis::Membership members;  ///< that of each record and candidate, whose texts here omit it
-  std::string life;           ///< the last written candidate's, in ms
+  std::string patience;       ///< that of the last offer, in ms
+  std::string age;            ///< the least age that the last enrolment asked for, in us
+  std::int64_t time = candidates_begin;  ///< the node's own
+  std::string life;                      ///< the last written candidate's, in ms
 
   void greet(const std::optional<std::string>& record, const std::string& run_id = "run2") {
     it.greeted(now, {run_id}, texts(record));
@@ -65,6 +69,14 @@ class EnrolmentDriver {
       }
       if (said == "replace") said += " " + words[3];
       words.erase(words.begin(), words.begin() + 2 + std::stoi(words[2]));
+      if (said == "candidate") {
+        patience = words[1];
+        words.erase(words.begin() + 1);
+      }
+      if (said == "enrol") {
+        age = words[1];
+        words.erase(words.begin() + 1);
+      }
     }
     for (std::size_t i = 1; i < words.size(); ++i) {
       if (words[i] == members.text()) continue;
@@ -84,6 +96,9 @@ class EnrolmentDriver {
   }
   void hear_ok() { it.on_reply(now, {redis::Reply::Type::status, 0, "OK", {}}); }
   void hear_nil() { it.on_reply(now, {redis::Reply::Type::nil, 0, {}, {}}); }
+  void hear_text(std::string_view text) {
+    it.on_reply(now, {redis::Reply::Type::string, 0, text, {}});
+  }
   void hear_error(std::string_view text) {
     it.on_reply(now, {redis::Reply::Type::error, 0, text, {}});
   }
@@ -99,10 +114,13 @@ class EnrolmentDriver {
   /// Replies with 1: the record of this run, or 2: the standing candidate.
   void hear(std::int64_t what, std::string_view text) {
     const std::string marked = with_mark(std::string(text), members);
-    const std::array<redis::Reply, 2> words{
+    const std::string stands = what == 2 ? as_it_stands(marked) : marked;
+    const std::array<redis::Reply, 3> words{
         redis::Reply{redis::Reply::Type::integer, what, {}, {}},
-        redis::Reply{redis::Reply::Type::string, 0, marked, {}}};
-    it.on_reply(now, {redis::Reply::Type::array, 0, {}, words});
+        redis::Reply{redis::Reply::Type::string, 0, stands, {}},
+        redis::Reply{redis::Reply::Type::integer, time, {}, {}}};
+    const auto count = static_cast<std::size_t>(what + 1);
+    it.on_reply(now, {redis::Reply::Type::array, 0, {}, std::span(words).first(count)});
     if (what != 1) return;
     EXPECT_EQ(asks(), "MGET quorumlock:enrolment quorumlock:members");
     hear_record(text);

@@ -184,7 +184,7 @@ class LinkDriver {
              bulk(std::to_string(server.most_lag_s));
     }
     if (greeting == "MGET quorumlock:enrolment quorumlock:members") {
-      const std::string own = server.run_id + ":30000,86400";
+      const std::string own = server.run_id + ":abc@30000,86400";
       if (server.enrolment == "") return "*2\r\n$-1\r\n$-1\r\n";
       return both(server.enrolment.value_or(own), server.members.value_or(members()));
     }
@@ -239,6 +239,7 @@ class LinkDriver {
     EXPECT_FALSE(link.has_events());
   }
   void take(const redis::Link::Connect&) { said_.emplace_back("connect"); }
+  void take(const redis::Link::AskTimes&) {}
   void take(const redis::Link::Disconnect&) { said_.emplace_back("disconnect"); }
   void take(const redis::Link::Changed& changed) {
     switch (changed.state) {

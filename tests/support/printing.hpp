@@ -55,6 +55,7 @@ constexpr std::string_view to_text(core::CommandKind kind) {
     case core::CommandKind::releases: return "releases";
     case core::CommandKind::repair: return "repair";
     case core::CommandKind::clock: return "clock";
+    case core::CommandKind::witness: return "witness";
   }
   return "?";
 }

@@ -34,7 +34,9 @@ class SessionDriver {
   }
 
   /// The record that enrols this node.
-  static std::string record(int node) { return "run" + std::to_string(node + 1) + ":1000,86400"; }
+  static std::string record(int node) {
+    return "run" + std::to_string(node + 1) + ":abc@1000,86400";
+  }
 
   static std::string name(int node) { return "n" + std::to_string(node + 1); }
   static redis::NodeNames names(int nodes) {
@@ -45,6 +47,7 @@ class SessionDriver {
 
   std::vector<Server> servers;
   std::vector<bool> away;         ///< nodes that cannot be connected to
+  bool tells_time = false;        ///< TIME waits for reply(), else it is refused at once
   std::vector<bool> slow;         ///< nodes whose connections are made by open()
   std::vector<std::string> told;  ///< the last CLIENT SETNAME of each node, which is answered OK
   struct Wall final : core::WallClock {
@@ -154,7 +157,8 @@ class SessionDriver {
     const std::size_t life = command.rfind(' ');
     const std::size_t before = command.rfind(' ', life - 1) + 1;
     if (stands.empty()) stands = command.substr(before, life - before);
-    reply(node, "EVAL candidate", "*2\r\n:2\r\n" + LinkDriver::bulk(stands));
+    const std::string begun = ":" + std::to_string(candidates_begin) + "\r\n";
+    reply(node, "EVAL candidate", "*3\r\n:2\r\n" + LinkDriver::bulk(as_it_stands(stands)) + begun);
   }
 
  private:
@@ -182,10 +186,12 @@ class SessionDriver {
       for (const int node : session.nodes()) {
         auto& asked = asked_[static_cast<std::size_t>(node)];
         for (std::string& command : written(node)) asked.push_back(std::move(command));
-        if (asked.empty() || !asked.front().starts_with("CLIENT SETNAME ")) continue;
-        told[static_cast<std::size_t>(node)] = asked.front();
+        const bool names = !asked.empty() && asked.front().starts_with("CLIENT SETNAME ");
+        const bool clock = !asked.empty() && asked.front() == "TIME" && !tells_time;
+        if (!names && !clock) continue;
+        if (names) told[static_cast<std::size_t>(node)] = asked.front();
         asked.pop_front();
-        session.link(node).on_bytes("+OK\r\n");
+        session.link(node).on_bytes(names ? "+OK\r\n" : "-ERR no clock\r\n");
         session.touched(node);
         more = true;
       }

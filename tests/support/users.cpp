@@ -37,6 +37,7 @@ std::vector<std::string> words_of_user(const std::string& user, const std::strin
       if (prefix.empty() && word.find("~quorumlock:") != word.npos) continue;
       all.push_back(word == ">PASSWORD" ? ">" + password : with_prefix(word, prefix));
     }
+    if (prefix.empty()) all.push_back("+scan");
     return all;
   }
   throw std::runtime_error("docs/security.md has no line for the user " + user);

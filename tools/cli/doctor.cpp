@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <quorumlock/admin.hpp>
+#include <quorumlock/members.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "headline.hpp"
@@ -47,13 +48,38 @@ void show(const ClusterStatus& status, const std::vector<Finding>& findings) {
   print(view, screen);
 }
 
+/// Notes of each node that waits whether a connected client enrols it. Our own client ends with
+/// this command, so it is closed by now and does not count. A node that does not show its clients,
+/// or cannot be asked, stays as it is.
+void note_enrollers(const Options& options, ClusterStatus& status) {
+  Result<MembersChange> nodes = MembersChange::open(options);
+  if (!nodes) return;
+  const Result<std::vector<MembersReport>> groups = nodes->look();
+  if (!groups) return;
+  for (const MembersReport& group : *groups) {
+    for (const Member& member : group.members) {
+      for (NodeStatus& node : status.nodes) {
+        const bool waits = node.enrolment.standing == NodeEnrolment::Standing::quarantined;
+        if (!waits || node.node != member.node || !member.enrollers) continue;
+        node.enrolment.nobody_enrols = *member.enrollers == 0;
+      }
+    }
+  }
+}
+
 int doctor(const Globals& globals) {
   const Options options = globals.options();
   Signals signals;
   Coordinator coordinator = coordinator_with(options);
   StatusWatch watch(coordinator, signals);
-  const std::optional<ClusterStatus> status = watch.look();
+  std::optional<ClusterStatus> status = watch.look();
   if (!status) throw Failure::interrupted(watch.asked_to_end(), "while looking at the nodes");
+  coordinator.close();
+  if (std::ranges::any_of(status->nodes, [](const NodeStatus& node) {
+        return node.enrolment.standing == NodeEnrolment::Standing::quarantined;
+      })) {
+    note_enrollers(options, *status);
+  }
   const std::vector<Finding> findings = findings_of(*status);
   if (globals.json) {
     print(findings_json(findings));

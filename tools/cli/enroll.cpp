@@ -1,11 +1,16 @@
 #include "enroll.hpp"
 
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 
 #include <quorumlock/admin.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
+#include "nodes_watch.hpp"
+#include "notifier.hpp"
 #include "output.hpp"
 #include "status_table.hpp"
 #include "status_watch.hpp"
@@ -16,11 +21,24 @@ namespace {
 constexpr std::chrono::milliseconds between_looks{200};
 /// The least time between two messages about progress.
 constexpr std::chrono::milliseconds between_words{900};
+constexpr std::chrono::seconds between_watching_looks{1};
 
 struct EnrollArguments {
   bool as_new = false;
   bool force = false;
+  bool is_live = false;
 };
+
+/// Refuses a user that may not enrol a node which waits for that.
+void demand_rights(const ClusterStatus& status) {
+  for (const NodeStatus& node : status.nodes) {
+    if (!node.enrolment.awaits_operator) continue;
+    throw Failure(ExitCode::usage, "misconfigured",
+                  "this user may not enrol " + node.node +
+                      ": connect as one with an operator's rights (docs/security.md); it " +
+                      node.enrolment.why);
+  }
+}
 
 /// Returns whether the node may vote after more waiting.
 bool may_vote_one_day(const NodeStatus& node) {
@@ -57,6 +75,65 @@ int wait_for_all(const Globals& globals) {
   return enrolled(globals, wait_for_votes(globals, options, signals));
 }
 
+/// Enrols nodes as they come, and reports each that it has enrolled.
+class EnrollWatch {
+ public:
+  explicit EnrollWatch(const Globals& globals)
+      : globals_(globals),
+        options_(globals.options()),
+        coordinator_(coordinator_with(options_)),
+        nodes_(globals, options_, coordinator_) {}
+
+  /// Goes on until a signal ends it.
+  int run() {
+    StatusWatch watch(coordinator_, signals_, &nodes_, [this] { return manager_.keep_alive(); });
+    do {
+      const std::optional<ClusterStatus> status = watch.look();
+      if (!status) break;
+      demand_rights(*status);
+      for (const NodeStatus& node : status->nodes) report(node, *status);
+      tell_manager(verdict(*status));
+    } while (watch.pause(between_watching_looks));
+    const int signal = watch.asked_to_end();
+    manager_.stopping("asked to end");
+    return signal == SIGINT || signal == SIGTERM ? ExitCode::done : ExitCode::by_signal + signal;
+  }
+
+ private:
+  void report(const NodeStatus& node, const ClusterStatus& status) {
+    std::uint64_t& before = enrolments_[node.node];
+    const bool more = node.enrolment.enrolments > before;
+    before = node.enrolment.enrolments;
+    if (!more) return;
+    if (globals_.json) {
+      print(Json({{"event", "enrolled"},
+                  {"node", node.node},
+                  {"voters", status.voters()},
+                  {"nodes", status.nodes.size()}}));
+    } else {
+      print(node.node + " is enrolled: " + verdict(status));
+    }
+  }
+  void tell_manager(const std::string& sentence) {
+    if (sentence == told_) return;
+    if (told_.empty()) {
+      manager_.ready(sentence);
+    } else {
+      manager_.status(sentence);
+    }
+    told_ = sentence;
+  }
+
+  const Globals& globals_;
+  const Options options_;
+  Signals signals_;  // before any thread
+  Coordinator coordinator_;
+  NodesWatch nodes_;
+  Notifier manager_;
+  std::map<std::string, std::uint64_t> enrolments_;  ///< by node: those that were reported
+  std::string told_;                                 ///< what the service manager was told last
+};
+
 int enroll_new(const Globals& globals, const EnrollArguments& asked) {
   Coordinator coordinator = coordinator_with(globals.options());
   if (const Result<void> done = coordinator.enroll_new(asked.force); !done)
@@ -78,6 +155,7 @@ ClusterStatus wait_for_votes(const Globals& globals, Options options, Signals& s
     const std::optional<ClusterStatus> status = watch.look();
     if (!status) break;
     if (std::ranges::all_of(status->nodes, &NodeStatus::votes)) return *status;
+    demand_rights(*status);
     const std::string now = progress(*status);
     if (!std::ranges::all_of(status->nodes, may_vote_one_day)) {
       throw Failure(
@@ -104,6 +182,20 @@ void add_enroll(CLI::App& app, Globals& globals, Action& chosen) {
   command.add_flag("--force", asked->force, "also nodes that were enrolled or have keys of ours")
       ->needs(as_new);
   command
+      .add_flag("--watch", asked->is_live,
+                "until SIGTERM or Ctrl-C, each node that comes back; SIGHUP reads the nodes in the "
+                "file again")
+      ->excludes(as_new);
+  command.footer(
+      "With --watch it goes on until SIGINT or SIGTERM ends it, with exit code 0. It prints a "
+      "line\n"
+      "for each node that it has enrolled, or with --json a document. Its user needs an "
+      "operator's\n"
+      "rights. It gives no operator's word: nodes for which too few others vouch wait for enroll\n"
+      "without --watch, and max_ttl stays. A service manager that sets NOTIFY_SOCKET hears "
+      "READY=1\n"
+      "after the first look, and WATCHDOG=1 if it sets WATCHDOG_USEC.");
+  command
       .add_flag_callback(
           "--trust-disk",
           [] {
@@ -116,6 +208,7 @@ void add_enroll(CLI::App& app, Globals& globals, Action& chosen) {
   globals.add_flags_to(command);
   command.callback([=, &globals, &chosen] {
     chosen = [=, &globals] {
+      if (asked->is_live) return EnrollWatch(globals).run();
       return asked->as_new ? enroll_new(globals, *asked) : wait_for_all(globals);
     };
   });

@@ -109,6 +109,8 @@ Json enrolment_json(const NodeEnrolment& enrolment) {
                {"max_ttl_ms", enrolment.max_ttl ? Json(enrolment.max_ttl->count()) : Json()},
                {"fencing_memory_s",
                 enrolment.fencing_memory ? Json(enrolment.fencing_memory->count()) : Json()},
+               {"awaits_operator", enrolment.awaits_operator},
+               {"nobody_enrols", enrolment.nobody_enrols},
                {"clocks_order_fences_since", nullptr}};
   if (enrolment.clocks_order_fences_since) {
     json["clocks_order_fences_since"] =

@@ -21,7 +21,7 @@ std::optional<ClusterStatus> StatusWatch::look() {
   });
   pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {answer->given.fd(), POLLIN, 0}};
   while ((ready[1].revents & POLLIN) == 0) {
-    ::poll(ready, 2, -1);
+    ::poll(ready, 2, meanwhile_());
     if (take_signals()) return std::nullopt;
   }
   Result<ClusterStatus> status = future.get();
@@ -36,7 +36,7 @@ bool StatusWatch::pause(std::chrono::milliseconds length) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Steady::now());
     if (left <= std::chrono::milliseconds::zero()) return true;
-    ::poll(&ready, 1, static_cast<int>(left.count()));
+    ::poll(&ready, 1, sooner(static_cast<int>(left.count()), meanwhile_()));
     if (take_signals()) return false;
   }
 }

@@ -3,9 +3,11 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <quorumlock/coordinator.hpp>
 
+#include "meanwhile.hpp"
 #include "nodes_watch.hpp"
 #include "signals.hpp"
 
@@ -14,8 +16,13 @@ namespace quorumlock::cli {
 /// Asks the nodes for their status, once or repeatedly, until a signal asks this program to end.
 class StatusWatch {
  public:
-  StatusWatch(Coordinator& coordinator, Signals& signals, NodesWatch* nodes = nullptr)
-      : coordinator_(coordinator), signals_(signals), nodes_(nodes) {}
+  /// `meanwhile` is done while it waits.
+  StatusWatch(Coordinator& coordinator, Signals& signals, NodesWatch* nodes = nullptr,
+              Meanwhile meanwhile = never_again)
+      : coordinator_(coordinator),
+        signals_(signals),
+        nodes_(nodes),
+        meanwhile_(std::move(meanwhile)) {}
 
   /// Returns the status, or nothing if a signal came first. Throws Failure.
   std::optional<ClusterStatus> look();
@@ -32,6 +39,7 @@ class StatusWatch {
   Coordinator& coordinator_;
   Signals& signals_;
   NodesWatch* nodes_;
+  Meanwhile meanwhile_;
   int asked_ = 0;
 };
 

@@ -5,7 +5,9 @@
 --   ARGV     what the first key holds, new candidate, its life ms
 --   returns  1  replaced
 --            0  the first key holds something else
+--> now
+--> begun
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+redis.call('SET', KEYS[2], beginning_now(ARGV[2]), 'PX', ARGV[3])
 return 1

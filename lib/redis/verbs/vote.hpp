@@ -14,6 +14,12 @@ namespace quorumlock::redis {
 
 /// The meaning of an error reply to any command.
 Vote vote_of_error(std::string_view text);
+/// Whether an error says that this user may not touch one of the command's keys: "... to access one
+/// of the keys used as arguments", "... to access the 'x' key", "... a key".
+inline bool refuses_keys(std::string_view text) {
+  return vote_of_error(text) == Vote::unauthorized && text.find(" access ") != text.npos &&
+         text.find("key") != text.npos;
+}
 
 inline bool is_numbers(std::span<const Reply> words) {
   for (const Reply& word : words) {

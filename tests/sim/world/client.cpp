@@ -15,6 +15,7 @@ Client::Client(const Draw& draw, std::size_t which, test::SeededRandom& world)
       clocks(draw, world),
       list(static_cast<std::size_t>(draw.nodes)) {
   std::iota(list.begin(), list.end(), 0);
+  elsewhere = draw.other_databases && which % 2 == 1;
   begin_life(draw);
 }
 
@@ -46,15 +47,16 @@ void Client::begin_life(const Draw& draw) {
 }
 
 std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& servers,
-                                                  const Draw& draw) {
+                                                  const Draw& draw) const {
   std::vector<redis::Link::Config> links;
   for (const int server : servers) {
     redis::Link::Config link;
     link.endpoint.host = name_of(server);
+    link.endpoint.db = elsewhere && server == 0 ? 1 : 0;
     link.node_timeout = draw.node_timeout;
     link.connect_timeout = draw.plan.empty() ? core::Duration(2s) : draw.node_timeout;
     link.enrolment.max_ttl = draw.max_ttl;
-    link.enrolment.node = link.endpoint.host;
+    link.enrolment.node = link.endpoint.member_name(link.endpoint.host);
     links.push_back(link);
   }
   return links;

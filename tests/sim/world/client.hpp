@@ -31,8 +31,8 @@ struct Client {
   /// Starts a new process in place of this one.
   void begin_life(const Draw& draw);
   /// The configuration of a process's connections to these servers.
-  static std::vector<redis::Link::Config> links_to(const std::vector<int>& servers,
-                                                   const Draw& draw);
+  [[nodiscard]] std::vector<redis::Link::Config> links_to(const std::vector<int>& servers,
+                                                          const Draw& draw) const;
   /// Called when the session's list of nodes has changed.
   void list_changed();
   /// The server at the other end of this wire.
@@ -47,6 +47,7 @@ struct Client {
   ClientClocks clocks;
   std::vector<int> list;    ///< the servers in the next process's configuration
   bool keeps_list = false;  ///< the client is given no other list
+  bool elsewhere = false;   ///< the client selects another database of the first server
   std::unique_ptr<detail::Session> session;
   std::vector<Wire> wires;  ///< by the session's number
   std::size_t life = 0;

@@ -261,6 +261,9 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     case Focus::founding: draw_founding(draw, random); break;
     case Focus::unfenced: draw_unfenced(draw, random); break;
     case Focus::hand_overs: draw_hand_overs(draw, random); break;
+    case Focus::stale_sources: draw_stale_sources(draw, random); break;
+    case Focus::short_lives: draw_short_lives(draw, random); break;
+    case Focus::databases: draw_databases(draw, random); break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;
@@ -338,8 +341,8 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.at_once = random.between(2, 4);
     draw.keys = std::max(draw.keys, 2);
   }
-  draw.in_pieces =
-      focus == Focus::pieces || (random.one_in(3) && focus != Focus::silence && draw.crowd == 0);
+  draw.in_pieces = focus == Focus::pieces || (random.one_in(3) && focus != Focus::silence &&
+                                              draw.crowd == 0 && !draw.stale_source);
   if (focus == Focus::everything) draw_more(draw, random);
   return draw;
 }

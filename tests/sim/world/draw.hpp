@@ -46,8 +46,9 @@ enum class Fault {
   promote_replica,  ///< a node is lost, and a replica of it takes its place
   follow_another,   ///< a node follows another by mistake, and is promoted again
   fail_back,        ///< a node loses its place to a replica of its own, and gets it back
+  operators_away,   ///< no client that may enrol nodes reaches any of them for a while
 };
-inline constexpr int fault_kinds = static_cast<int>(Fault::fail_back) + 1;
+inline constexpr int fault_kinds = static_cast<int>(Fault::operators_away) + 1;
 std::string_view to_string(Fault fault);
 
 /// The kind of trouble that a seed concentrates on. About half of the seeds draw everything from
@@ -72,7 +73,7 @@ enum class Focus {
   tokens,       ///< extends by token of leases that nodes dropped, others held, renewals set again
   standstills,  ///< clients' clocks stand still
   disks,        ///< durable nodes fail over, are copied, or stop writing their file
-  tenants,      ///< some clients may not touch one lock's keys; nodes forget, clients repair
+  tenants,      ///< some clients may not enrol nodes, nor touch one lock's keys; nodes forget
   idleness,     ///< something on the path forgets idle connections
   members,      ///< the list of nodes changes, and differs from client to client
   replacing,    ///< a node is replaced, and nodes forget just after a step
@@ -83,18 +84,21 @@ enum class Focus {
   traps,        ///< events are arranged so that one certain mistake does harm
   unfenced,     ///< the list of nodes changes, and locks are plain SETs, which compare no record
   hand_overs,   ///< locks that many wait for are given back at once, and the nodes are slow
+  stale_sources,  ///< an idle client repairs a node from one that forgot; its questions are late
+  short_lives,    ///< clients live for less than max_ttl, and nodes boot with a wrong clock
+  databases,      ///< some clients select another database of one server
 };
-inline constexpr int focuses = static_cast<int>(Focus::hand_overs) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::databases) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 /// The names, in the same order.
 inline constexpr std::string_view focus_names[] = {
-    "everything", "fences",   "order",    "forgetting", "lateness",    "clocks",
-    "giving_up",  "raises",   "relapses", "line",       "sets",        "readers",
-    "permits",    "pieces",   "silence",  "tokens",     "standstills", "disks",
-    "tenants",    "idleness", "members",  "replacing",  "shrinking",   "in_a_row",
-    "forks",      "founding", "traps",    "unfenced",   "hand_overs"};
+    "everything", "fences",        "order",       "forgetting", "lateness", "clocks",   "giving_up",
+    "raises",     "relapses",      "line",        "sets",       "readers",  "permits",  "pieces",
+    "silence",    "tokens",        "standstills", "disks",      "tenants",  "idleness", "members",
+    "replacing",  "shrinking",     "in_a_row",    "forks",      "founding", "traps",    "unfenced",
+    "hand_overs", "stale_sources", "short_lives", "databases"};
 static_assert(std::size(focus_names) == focuses);
 inline std::string_view to_string(Focus focus) {
   return focus_names[static_cast<std::size_t>(focus)];
@@ -133,10 +137,12 @@ struct Draw {
   bool blind_spots = false;  ///< each client loses sight of one node after another (partition)
   bool one_ahead = false;    ///< the counters of one node begin far above the others'
   bool silences = false;     ///< see Focus::silence
-  bool late_comer = false;   ///< the last client asks for nothing until long after max_ttl
-  int in_order = 0;          ///< percentage of waits that are in the line
-  int sets = 0;              ///< percentage of requests that are for several keys
-  int capacity = 0;          ///< permits of the semaphore; 0: the lock is not a semaphore
+  bool short_lives = false;  ///< see ShortLives
+  bool stale_source = false;       ///< see StaleSource
+  bool late_comer = false;         ///< the last client asks for nothing until long after max_ttl
+  int in_order = 0;                ///< percentage of waits that are in the line
+  int sets = 0;                    ///< percentage of requests that are for several keys
+  int capacity = 0;                ///< permits of the semaphore; 0: the lock is not a semaphore
   bool capacities_differ = false;  ///< every other client has a capacity of one permit more
   core::Duration entry_life{};     ///< the life of an entry in a line, unless it is refreshed
   int to_read = 0;                 ///< percentage of locks that are shared
@@ -148,7 +154,9 @@ struct Draw {
   core::Duration service{};      ///< how long a node then takes for each command
   bool in_pieces = false;        ///< a single write often arrives in two pieces
   bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
-  bool tenants = false;          ///< every other client may not touch the keys of the lock "other"
+  /// Every other client may not write the keys of the nodes, nor touch those of the lock "other".
+  bool tenants = false;
+  bool other_databases = false;  ///< every other client selects another database of the first node
   bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is not a number
   core::Duration ttl{};
   core::Duration max_ttl{};
@@ -232,7 +240,7 @@ struct Draw {
   /// Whether only one lock is asked for at a time, so that it is clear how long that may take.
   [[nodiscard]] bool alone() const { return silences || (forgetful_paths && clients == 1); }
   /// Whether this client may not touch the keys of the lock "other".
-  [[nodiscard]] bool is_stranger(std::size_t client) const { return tenants && client % 2 == 0; }
+  [[nodiscard]] bool is_stranger(std::size_t client) const { return tenants && client % 2 == 1; }
   /// The longest that anything may take if a quorum can decide it; see Focus::silence.
   [[nodiscard]] TrueTime promptly() const;
   /// About how long a message takes once everything has healed.
@@ -287,9 +295,14 @@ void draw_traps(Draw& draw, test::SeededRandom& random);
 void draw_permits(Draw& draw, test::SeededRandom& random);
 /// Draws the options of Focus::hand_overs.
 void draw_hand_overs(Draw& draw, test::SeededRandom& random);
+// draw_waits.cpp
+void draw_stale_sources(Draw& draw, test::SeededRandom& random);
+void draw_short_lives(Draw& draw, test::SeededRandom& random);
 /// Draws the options of Focus::disks.
 void draw_disks(Draw& draw, test::SeededRandom& random);
-/// Draws clients of which some may not read all counters, and nodes that forget just after a vote.
+/// Draws clients of which some may not enrol nodes, and nodes that forget just after a vote.
 Draw draw_tenants(test::SeededRandom& random);
+/// Draws clients of which some select another database of one node.
+void draw_databases(Draw& draw, test::SeededRandom& random);
 
 }  // namespace quorumlock::sim

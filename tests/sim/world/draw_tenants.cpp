@@ -26,7 +26,25 @@ Draw draw_tenants(test::SeededRandom& random) {
   draw.blind_spots = random.one_in(2);
   draw.faults = {random.one_in(3) ? Fault::crash : Fault::flush};
   if (draw.blind_spots) draw.faults.push_back(Fault::partition);
+  if (random.one_in(2)) draw.faults.push_back(Fault::operators_away);
   return draw;
+}
+
+/// Every other client selects another database of the first node, where it finds nothing. If that
+/// were the same member, two clients would each have its vote.
+void draw_databases(Draw& draw, test::SeededRandom& random) {
+  draw.nodes = 3;
+  draw.clients = random.between(2, 4);
+  draw.other_databases = draw.durable = true;
+  draw.ttl = draw.max_ttl = random.between(1, 5) * 200ms;
+  draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
+  draw.hold = draw.ttl * random.between(5, 20) / 10;
+  draw.every = draw.hold / random.between(1, 3);
+  draw.pause = draw.ttl / random.between(5, 50);
+  draw.node_timeout = draw.ttl;
+  draw.until = draw.between_faults = draw.ttl * 20;
+  draw.blind_spots = true;
+  draw.faults = {Fault::partition};
 }
 
 }  // namespace quorumlock::sim

@@ -32,6 +32,7 @@ std::string_view to_string(Fault fault) {
     case Fault::promote_replica: return "promote_replica";
     case Fault::follow_another: return "follow_another";
     case Fault::fail_back: return "fail_back";
+    case Fault::operators_away: return "operators_away";
   }
   return "?";
 }
@@ -82,6 +83,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("by_token", draw.by_token);
   visit("forgetful_paths", draw.forgetful_paths);
   visit("tenants", draw.tenants);
+  visit("other_databases", draw.other_databases);
   visit("odd_counter", draw.odd_counter);
   visit("at_once", draw.at_once);
   visit("window", draw.window);
@@ -117,6 +119,8 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("forgets_in", draw.forgets_in);
   visit("moves_at_commit", draw.moves_at_commit);
   visit("faults_follow_looks", draw.faults_follow_looks);
+  visit("stale_source", draw.stale_source);
+  visit("short_lives", draw.short_lives);
   visit("faults", draw.faults);
 }
 

@@ -60,8 +60,11 @@ class Exclusion {
   }
   /// Called at the last moment of a valid handle, and at other moments.
   void witness(const Operation& one, const std::deque<Server>& nodes, TrueTime now) {
-    // With this mutant a holder's token may be in any slot.
-    if (!one.valid(now) || core::planted(core::Mutant::naive_counting)) return;
+    // With these mutants a holder's token may be in any slot, or in another database.
+    if (!one.valid(now) || core::planted(core::Mutant::naive_counting) ||
+        core::planted(core::Mutant::names_without_a_database)) {
+      return;
+    }
     int witnesses = 0;
     for (const Server& node : nodes) {
       const auto keys = one.held_keys();

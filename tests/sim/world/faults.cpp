@@ -108,6 +108,14 @@ void Faults::inject(Fault fault) {
     case Fault::promote_replica: return world_.disks.promote_replica(node);
     case Fault::follow_another: return world_.disks.follow_another(node);
     case Fault::fail_back: return world_.disks.fail_back(node);
+    case Fault::operators_away:
+      for (std::size_t c = 0; c < clients_.size(); ++c) {
+        for (int n = 0; n < draw_.servers() && !draw_.is_stranger(c); ++n) {
+          world_.paths.between(c, n).blocked_to = world_.paths.between(c, n).blocked_from =
+              now() + span;
+        }
+      }
+      return;
     case Fault::evict: {
       server.data[0].evict(random_.index(1'000'000));
       return forgets(node);
@@ -279,6 +287,7 @@ void Faults::restart(int node) {
   if (server.running()) return;
   const bool from_an_old_file = draw_.durable && !server.writes();
   server.restart(now());
+  if (!scene_.healing) world_.short_lives.booted(node);
   if (!draw_.durable) forgets(node);
   if (from_an_old_file) world_.disks.has_other_data(node);
 }

@@ -151,7 +151,7 @@ void Lists::give(std::size_t number, const NodeNames& list) {
   trace("client ", number + 1, " is given the list ", redis::names_in_words(list));
   world_.processes.run(number, client.life, [this, number, servers] {
     Client& told = clients_[number];
-    told.session->set_nodes(told.local(now()), Client::links_to(servers, draw_));
+    told.session->set_nodes(told.local(now()), told.links_to(servers, draw_));
   });
 }
 

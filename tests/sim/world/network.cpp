@@ -57,6 +57,9 @@ void Network::send(Client& client, int number, std::string bytes, bool rest_is_l
   if (draw_.faults_follow_raises && bytes.find(redis::raise_script.sha1) != bytes.npos) {
     wire.last_to = when = world_.faults.hinder(client, node, when);
   }
+  if (draw_.stale_source) {
+    wire.last_to = when = world_.stale_source.delay(client, node, bytes, when);
+  }
   if (draw_.in_pieces && !scene_.healing && random_.one_in(2)) {
     std::string rest = bytes.substr(random_.index(bytes.size()));
     bytes.resize(bytes.size() - rest.size());
@@ -215,6 +218,11 @@ void Network::serve(int node) {
       const Observer::Expected expected = world_.observer.before_command(node, *next);
       server.execute_next(connection, now());
       ++figures_.commands;
+      if (server.connections.is_open(connection) &&
+          server.connections.at(connection).refused_writes > 1) {
+        scene_.history.report("client " + std::to_string(peers.at(connection).client + 1) +
+                              " repeats a write that its user may not make");
+      }
       std::string said = server.connections.take_output(connection);
       world_.observer.after_command(node, peers.at(connection).client, expected, said);
       answer(node, connection, std::move(said));

@@ -19,6 +19,7 @@ class Recovery : Machine {
   /// passed.
   void demand_tidiness();
   /// Vouches for nodes that forgot, as `quorumlock enroll` does for an operator.
+  void watch();
   void vouch();
 
  private:

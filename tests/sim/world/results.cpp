@@ -122,7 +122,8 @@ void Results::refused(const Client& client, const core::Refused& refused) {
   checks_.telling.refused(one, refused, draw_.node_timeout, client.local(now()), client.awake);
   if (one.wait == 0s) prompt(one, one.asked, "refused");
   if (refused.why != Errc::cancelled) soon(one);
-  if (refused.why == Errc::misconfigured && !draw_.capacities_differ && !draw_.lists_change()) {
+  if (refused.why == Errc::misconfigured && !draw_.capacities_differ && !draw_.lists_change() &&
+      !client.elsewhere) {
     report("operation " + std::to_string(one.number) + " is refused as misconfigured");
   }
   trace("client ", client.number + 1, " is refused, operation ", one.number, ": ",

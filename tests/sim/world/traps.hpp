@@ -20,7 +20,7 @@ class Traps : Machine {
   void move_at_commit(const redis::NodeNames& list);
   /// Whether this client asks for nothing yet, and is given no list.
   [[nodiscard]] bool is_quiet(const Client& client) const {
-    return draw_.moves_at_commit && client.number == 0 && now() < asks_at_;
+    return draw_.stale_source || (draw_.moves_at_commit && client.number == 0 && now() < asks_at_);
   }
   /// Called after each turn of a client. If it has just seen that a candidate's wait is over, it
   /// often loses sight of the node, which often forgets it: what the client has seen is old.

@@ -25,7 +25,8 @@ World::World(const Draw& draw, std::ostream* trace) : scene(draw, trace) {
 void World::begin_nodes() {
   const Draw& draw = scene.draw;
   test::SeededRandom& random = scene.random;
-  const int far_ahead = draw.one_ahead ? random.between(0, draw.nodes - 1) : -1;
+  const int drawn = draw.one_ahead ? random.between(0, draw.nodes - 1) : -1;
+  const int far_ahead = draw.stale_source ? draw.nodes - 1 : drawn;
   const redis::NodeNames list = lists.first();
   for (int node = 0; node < draw.servers(); ++node) {
     ServerSettings settings;
@@ -40,6 +41,7 @@ void World::begin_nodes() {
     Database& data = server.data[0];
     redis::EnrolmentRecord record;
     record.run_id = server.run().id();
+    record.nonce = "0";
     record.terms.max_ttl_ms = draw.max_ttl / 1ms;
     const redis::Membership members{1, 0, redis::MembersPhase::settled, name_of(node), {}, list};
     record.members = members.mark();
@@ -77,6 +79,8 @@ std::string World::run() {
   faults.plan();
   tokens.plan();
   operators.plan();
+  stale_source.plan();
+  short_lives.plan();
   for (std::size_t i = 0; i < scene.clients.size() && scene.draw.blind_spots; ++i) faults.wander(i);
   scene.agenda.run_until(scene.draw.until);
   demand_promises();
@@ -99,6 +103,7 @@ void World::demand_promises() {
   if (goes_on()) succession.demand_poll();
   if (goes_on()) Permits(*this).demand();
   if (goes_on()) Crowd(*this).demand();
+  if (goes_on()) short_lives.demand();
   if (goes_on()) recovery.demand_trust();
   if (goes_on()) recovery.demand_tidiness();
 }

@@ -14,6 +14,8 @@
 #include "sim/world/processes.hpp"
 #include "sim/world/results.hpp"
 #include "sim/world/scene.hpp"
+#include "sim/world/short_lives.hpp"
+#include "sim/world/stale_source.hpp"
 #include "sim/world/tokens.hpp"
 #include "sim/world/traps.hpp"
 #include "sim/world/users.hpp"
@@ -44,6 +46,8 @@ struct World {
   Operators operators{*this};
   Foundings foundings{*this};
   Traps traps{*this};
+  StaleSource stale_source{*this};
+  ShortLives short_lives{*this};
 
  private:
   void begin_nodes();

@@ -258,6 +258,14 @@ TEST(Findings, AServerOfAnotherKindHasNoOtherFinding) {
               ElementsAre("error same_server"));
 }
 
+TEST(Findings, ANodeThatNobodyEnrolsIsAnError) {
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.enrolment.standing = NodeEnrolment::Standing::quarantined;
+                node.enrolment.nobody_enrols = true;
+              }),
+              ElementsAre("error nobody_enrols"));
+}
+
 TEST(Findings, OpenAndMissingAccessIsReported) {
   // The server lets in anybody, or does not let us run scripts or log in.
   EXPECT_THAT(codes([](NodeStatus& node) { node.access.scripts = false; }),

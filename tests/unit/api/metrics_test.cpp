@@ -67,6 +67,7 @@ TEST(Metrics, EachFamilyHasHelpAndTypeBeforeItsSamples) {
   EXPECT_THAT(text, HasSubstr("\nquorumlock_refused_total{reason=\"timed_out\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_votes_total{vote=\"held\"} 9\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_node_votes{node=\"a:1\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_node_nobody_enrols{node=\"a:1\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_node_connections_total{node=\"a:1\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_node_round_trip_seconds{node=\"a:1\"} 0.00025\n"));
 }

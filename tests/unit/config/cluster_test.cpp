@@ -30,7 +30,7 @@ TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
   EXPECT_EQ(cluster->names,
             (std::vector<std::string>{"redis://127.0.0.1:7101", "redis://lock2.example:6380/3",
                                       "unix:///run/redis/lock3.sock"}));
-  EXPECT_EQ(cluster->members, (std::vector<std::string>{"127.0.0.1:7101", "lock2.example:6380",
+  EXPECT_EQ(cluster->members, (std::vector<std::string>{"127.0.0.1:7101", "lock2.example:6380/3",
                                                         "/run/redis/lock3.sock"}));
   EXPECT_EQ(cluster->size(), 3);
   EXPECT_EQ(cluster->endpoints[1].login, (redis::Login{"u", "hunter2"}));

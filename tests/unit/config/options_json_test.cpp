@@ -116,6 +116,13 @@ TEST(OptionsJson, ANodeMayHaveAName) {
   EXPECT_EQ(error(R"({"url": "redis://b", "name": "a:1"})"),
             "nodes[1] is called \"a:1\", and so is nodes[0]: each node of a list needs a name of "
             "its own");
+  EXPECT_EQ(error(R"({"url": "redis://b/2", "name": "b/1"})"),
+            "nodes[1].name is \"b/1\", which ends with a database, and the URL selects database 2: "
+            "leave the database out of the name");
+  EXPECT_EQ(error(R"({"url": "redis+sentinel://s/mymaster"})"),
+            "nodes[1] is found through Sentinels, and other Sentinels may call another service "
+            "\"mymaster\": give the node a name, in a configuration file, as in {\"url\": "
+            "\"redis+sentinel://...\", \"name\": \"locks-1\"}");
 }
 
 TEST(OptionsJson, RefusesInvalidGroups) {

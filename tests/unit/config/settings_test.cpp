@@ -153,18 +153,15 @@ TEST_F(Settings, NeverTakesTheRestOfAPasswordForAUrl) {
                      "QUORUMLOCK_NODES: nodes[0]: \"127.0.0.1:7101\" is not a node's URL"));
 }
 
-TEST_F(Settings, KeepsTheSentinelsOfOneUrlTogether) {
-  ::setenv("QUORUMLOCK_NODES", "redis://h1,redis+sentinel://a:1,b,[::1]:3/s,redis+sentinel://c/t",
-           1);
-  const Result<Options> options = Options::from_env();
-  ASSERT_TRUE(options) << options.error().what();
-  EXPECT_EQ(options->nodes,
-            (Nodes{"redis://h1", "redis+sentinel://a:1,b,[::1]:3/s", "redis+sentinel://c/t"}));
-#if QUORUMLOCK_WITH_TLS
-  ::setenv("QUORUMLOCK_NODES", "rediss+sentinel://a:1,b/s,rediss+sentinel://c/t", 1);
-  EXPECT_EQ(Options::from_env()->nodes,
-            (Nodes{"rediss+sentinel://a:1,b/s", "rediss+sentinel://c/t"}));
-#endif
+TEST_F(Settings, RefusesSentinelsWithoutAName) {
+  for (const char* const list :
+       {"redis://h1,redis+sentinel://a:1,b,[::1]:3/s", "rediss+sentinel://a:1,b/s"}) {
+    ::setenv("QUORUMLOCK_NODES", list, 1);
+    EXPECT_EQ(error_of(Options::from_env()),
+              "QUORUMLOCK_NODES: a node that is found through Sentinels needs a name, since other "
+              "Sentinels may call another service the same: give its URL and its name in a "
+              "configuration file");
+  }
 }
 
 TEST_F(Settings, HidesAUrlThatWasTakenForAFile) {

@@ -73,7 +73,8 @@ TEST(TlsOptionsTest, AreRefusedIfNoNodeUsesTls) {
   EXPECT_EQ(error_of(R"({"nodes": ["rediss://g", {"url": "redis://h:1",
                          "tls": {"ca_file": "/ca.pem"}}]})"),
             "nodes[1] has tls, and its URL is redis://h:1: write rediss:// for TLS");
-  EXPECT_EQ(error_of(R"({"nodes": ["rediss+sentinel://h/s"], "tls": {"ca_file": "/ca.pem"}})"),
+  EXPECT_EQ(error_of(R"({"nodes": [{"url": "rediss+sentinel://h/s", "name": "s"}],
+                         "tls": {"ca_file": "/ca.pem"}})"),
             "none");
 }
 

@@ -1,5 +1,6 @@
 #include "loop/members.hpp"
 
+#include "redis/client_name.hpp"
 #include "support/session_driver.hpp"
 
 // What all links learn of the nodes that vote for our list.
@@ -78,7 +79,7 @@ TEST_F(MembersCalledOtherwise, AnAcquisitionWaitsForTheNodeThatWasNeverReached) 
 TEST_F(MembersCalledOtherwise, ANodeThatWasRestartedSaysItsNameOnceItIsEnrolled) {
   // n2 remembers that it is b. A record of an earlier run may be a copy, so that we do not take the
   // name, but no node calls our list wrong.
-  driver.servers[1].enrolment = "run9:1000,86400";
+  driver.servers[1].enrolment = "run9:abc@1000,86400";
   driver.start();
   for (const int node : {0, 1, 2}) {
     EXPECT_EQ(driver.session.link(node).reason(), Vote::quarantined) << node;
@@ -89,10 +90,12 @@ TEST_F(MembersCalledOtherwise, ANodeThatAnotherClientIsEnrollingSaysItsNameThen)
   // n2 has forgotten everything, and waits with another client's candidate for b.
   driver.servers[1].enrolment = "";
   driver.start();
-  redis::EnrolmentRecord record = *redis::EnrolmentRecord::parse("run2:1000,86400");
+  redis::EnrolmentRecord record = *redis::EnrolmentRecord::parse("run2:abc@1000,86400");
   record.members = driver.servers[1].members->mark();
-  const std::string candidate = redis::EnrolmentCandidate{record, "5", 0, false}.to_string();
-  driver.reply(1, "EVAL candidate", "*2\r\n:2\r\n" + LinkDriver::bulk(candidate));
+  const std::string candidate = redis::EnrolmentCandidate{record}.to_string();
+  driver.reply(
+      1, "EVAL candidate",
+      "*3\r\n:2\r\n" + LinkDriver::bulk(as_it_stands(candidate)) + ":1700000000000000\r\n");
   for (const int node : {0, 1, 2}) {
     EXPECT_EQ(driver.session.link(node).reason(), Vote::quarantined) << node;
   }
@@ -151,7 +154,8 @@ TEST(Members, EachConnectionIsNamedAfterOurList) {
   SessionDriver three(3), four(4);
   three.start();
   four.start();
-  EXPECT_EQ(three.told[0], "CLIENT SETNAME " + redis::connection_name(SessionDriver::names(3)));
+  const redis::ClientName name{redis::list_mark(SessionDriver::names(3)), true, false};
+  EXPECT_EQ(three.told[0], "CLIENT SETNAME " + name.to_string());
   EXPECT_EQ(three.told[0], three.told[2]);
   EXPECT_NE(three.told[0], four.told[0]);
   three.told[1].clear();
@@ -159,6 +163,33 @@ TEST(Members, EachConnectionIsNamedAfterOurList) {
   three.away[1] = false;
   three.pass(2s);
   EXPECT_EQ(three.told[1], three.told[0]) << "a new connection is named anew";
+}
+
+TEST(Members, AConnectionSaysWhatItsClientHasSeenAndMayDo) {
+  // n1 and n2 are new, and let this client enrol them; n3 is enrolled later, by another client.
+  SessionDriver driver(3);
+  for (auto& server : driver.servers) server.enrolment = "";
+  driver.start();
+  const auto name = [&](int node) {
+    const std::string& told = driver.told[static_cast<std::size_t>(node)];
+    return redis::ClientName::parse(told.substr(told.rfind(' ') + 1));
+  };
+  const std::string list = redis::list_mark(SessionDriver::names(3));
+  for (const int node : {0, 1}) {
+    driver.look(node);
+    EXPECT_EQ(name(node), (redis::ClientName{list, false, true})) << node;
+  }
+  driver.reply(2, "EVAL candidate ",
+               "-NOPERM this user has no permissions to access one of the keys\r\n");
+  driver.reply(2, "GET quorumlock:candidate", "$-1\r\n");
+  EXPECT_EQ(name(2), (redis::ClientName{list, false, false}));
+  driver.servers[2].enrolment = SessionDriver::record(2);
+  driver.pass(1s);
+  for (const int node : {0, 1}) driver.look(node);
+  driver.reply(2, "MGET",
+               LinkDriver::both(SessionDriver::record(2), founded("n3", SessionDriver::names(3))));
+  EXPECT_EQ(name(0), (redis::ClientName{list, true, true}));
+  EXPECT_EQ(name(2), (redis::ClientName{list, true, false}));
 }
 
 }  // namespace

@@ -150,6 +150,7 @@ TEST(Session, AWrongClockIsReported) {
 TEST(Session, OurOwnClockThatStoodStillIsReportedToo) {
   // A second node that is ahead explains the first one, whose reported jump is withdrawn.
   SessionDriver driver(3);
+  driver.tells_time = true;
   driver.start();
   driver.acquire();
   for (const int node : {0, 1, 2}) driver.reply(node, "EVALSHA", granted_vote);

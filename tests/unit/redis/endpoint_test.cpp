@@ -94,7 +94,7 @@ TEST(Endpoint, ReadsTls) {
                                 .db = 2,
                                 .tls = TlsOptions()}));
   EXPECT_EQ(endpoint.name(), "rediss://host:6380/2");
-  EXPECT_EQ(endpoint.member_name(), "host:6380");
+  EXPECT_EQ(endpoint.member_name(), "host:6380/2");
   EXPECT_FALSE(parsed("redis://host").tls.has_value());
   expect_refused("rediss://u:hunter2@h:0", "rediss://***@h:0", "bad port");
 }
@@ -104,7 +104,7 @@ TEST(Endpoint, ReadsSentinelsWithTls) {
   EXPECT_EQ(endpoint.tls, TlsOptions());
   EXPECT_EQ(endpoint.sentinels->addresses, (std::vector<Address>{{"a", 1}, {"b", 26379}}));
   EXPECT_EQ(endpoint.name(), "rediss+sentinel://a:1,b:26379/s/3");
-  EXPECT_EQ(endpoint.member_name(), "s");
+  EXPECT_EQ(endpoint.member_name("locks-1"), "locks-1/3");
   EXPECT_FALSE(parsed("redis+sentinel://a/s").tls.has_value());
   expect_refused("rediss+sentinel://u:hunter2@h", "rediss+sentinel://***@h***",
                  "does not say what");
@@ -119,8 +119,7 @@ TEST(Endpoint, RefusesTlsByName) {
 #endif
 
 TEST(Endpoint, ReadsSentinels) {
-  // The order of the Sentinels makes no difference, and the node is called by the name of its
-  // service.
+  // The order of the Sentinels makes no difference.
   const Endpoint endpoint = parsed("redis+sentinel://user:secret@B.example,[::1]:7000/locks-1/3");
   EXPECT_EQ(endpoint,
             (Endpoint{.login = {"user", "secret"},
@@ -128,9 +127,30 @@ TEST(Endpoint, ReadsSentinels) {
                       .sentinels = Sentinels{.addresses = {{"::1", 7000}, {"b.example", 26379}},
                                              .service = "locks-1"}}));
   EXPECT_EQ(endpoint.name(), "redis+sentinel://[::1]:7000,b.example:26379/locks-1/3");
-  EXPECT_EQ(endpoint.member_name(), "locks-1");
+  EXPECT_EQ(endpoint.member_name("a"), "a/3");
   EXPECT_EQ(parsed(endpoint.name()).name(), endpoint.name());
   EXPECT_EQ(parsed("redis+sentinel://b,a/s").name(), parsed("redis+sentinel://a,b:26379/s").name());
+}
+
+TEST(Endpoint, AMemberIsWhatSelectsTheData) {
+  // Two databases of one server are two memories, so they have two names, which give the database
+  // back. The path of a socket may end like a name with a database.
+  const auto name = [](const std::string& url, const std::string& given = "") {
+    return parsed(url).member_name(given);
+  };
+  EXPECT_EQ(name("redis://h/3"), "h:6379/3");
+  EXPECT_EQ(name("redis://h"), "h:6379");
+  EXPECT_EQ(name("unix:///run/redis.sock?db=3"), "/run/redis.sock?db=3");
+  EXPECT_EQ(name("unix:///run/redis/3"), "/run/redis/3");
+  EXPECT_EQ(name("redis://h/3", "a"), "a/3");
+  EXPECT_EQ(name("redis://h/3", "a/3"), "a/3");
+  EXPECT_EQ(name("redis://h", "a"), "a");
+  EXPECT_EQ(name("redis://h/3", "a/03"), "a/03/3");
+  EXPECT_EQ(database_of("h:6379/3"), 3);
+  EXPECT_EQ(database_of("/run/redis.sock?db=3"), 3);
+  for (const char* const zero : {"h:6379", "/run/redis/3", "a/b", "a/03", "a/", "", "/", "3"}) {
+    EXPECT_EQ(database_of(zero), 0) << zero;
+  }
 }
 
 TEST(Endpoint, RefusesBadUrlsOfSentinels) {

@@ -10,10 +10,11 @@ namespace {
 
 TEST(EnrolmentRecords, AreReadAsTheyAreWritten) {
   // The texts include records with a floor and without one.
-  for (const char* text : {"run1:30000,86400", "run1:1,86400", "run1:30000,86400:1700:42",
-                           "run1:30000,86400:18446744073709551615:9",
-                           "run1:30000,4@#00000000000000a1.0s.0000000000000b2c",
-                           "run1:30000,86400@mark#00000000000000a1.12u.0000000000000b2c:1700:42"}) {
+  for (const char* text :
+       {"run1:abc@30000,86400", "run1:abc@1,86400", "run1:abc@30000,86400:1700:42",
+        "run1:abc@30000,86400:18446744073709551615:9",
+        "run1:abc@30000,4@#00000000000000a1.0s.0000000000000b2c",
+        "run1:abc@30000,86400@mark#00000000000000a1.12u.0000000000000b2c:1700:42"}) {
     const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(text);
     ASSERT_TRUE(record) << text;
     EXPECT_EQ(record->to_string(), text);
@@ -38,21 +39,23 @@ TEST(EnrolmentRecords, TextThatIsNoRecordIsNotRead) {
                            "run1:30000",
                            ":30000,86400",
                            "run1:",
-                           "run1:0,86400",
-                           "run1:-5,86400",
+                           "run1:abc@0,86400",
+                           "run1:abc@-5,86400",
                            "run1:30000:",
-                           "run1:30000,86400:Durable",
-                           "run1:30000,86400:",
-                           "run1:30000,86400:1700",
-                           "run1:30000,86400:1700:",
-                           "run1:30000,86400:x:42",
-                           "run1:30000,86400:1700:42:1",
+                           "run1:abc@30000,86400:Durable",
+                           "run1:abc@30000,86400:",
+                           "run1:abc@30000,86400:1700",
+                           "run1:abc@30000,86400:1700:",
+                           "run1:abc@30000,86400:x:42",
+                           "run1:abc@30000,86400:1700:42:1",
+                           "run1:30000,86400",
+                           "run1:@30000,86400",
                            "run1: 30000,86400",
                            "run1:30000s,86400",
                            "run1:30000",
-                           "run1:30000,86400#n1",
-                           "run1:30000,86400@#",
-                           "run1:30000,86400@"}) {
+                           "run1:abc@30000,86400#n1",
+                           "run1:abc@30000,86400@#",
+                           "run1:abc@30000,86400@"}) {
     EXPECT_FALSE(EnrolmentRecord::parse(text)) << text;
   }
 }

@@ -10,7 +10,7 @@ using Standing = redis::Enrolment::Standing;
 TEST(EnrolmentRefusal, AnotherMaxTtlIsRefusedWithBoth) {
   // The record may be of this run or of another: one sentence names both values. The node is looked
   // at again, and enrolled as soon as the record fits.
-  for (const char* record : {"run2:60000,86400", "run1:60000,86400"}) {
+  for (const char* record : {"run2:abc@60000,86400", "run1:abc@60000,86400"}) {
     Driver driver;
     driver.greet(record);
     EXPECT_EQ(driver.it.standing(), Standing::refused);
@@ -24,7 +24,7 @@ TEST(EnrolmentRefusal, AnotherMaxTtlIsRefusedWithBoth) {
     driver.now += look;
     driver.it.advance(driver.now);
     EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-    driver.hear_record("run2:30000,86400");
+    driver.hear_record("run2:abc@30000,86400");
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);
     EXPECT_EQ(driver.it.deadline(), core::never);
   }
@@ -32,7 +32,7 @@ TEST(EnrolmentRefusal, AnotherMaxTtlIsRefusedWithBoth) {
 
 TEST(EnrolmentRefusal, AnotherFencingMemoryIsRefusedWithBoth) {
   Driver driver({.fencing_memory = 1h});
-  driver.greet("run2:30000,86400");
+  driver.greet("run2:abc@30000,86400");
   EXPECT_EQ(driver.it.standing(), Standing::refused);
   EXPECT_EQ(driver.it.vote(), Vote::terms_differ);
   EXPECT_EQ(driver.it.why(),
@@ -41,7 +41,7 @@ TEST(EnrolmentRefusal, AnotherFencingMemoryIsRefusedWithBoth) {
   Driver candidate({.fencing_memory = 1h});
   candidate.greet(std::nullopt);
   candidate.proposes();
-  candidate.hear(2, "run2:30000,86400:theirs");
+  candidate.hear(2, "run2:theirs@30000,86400");
   EXPECT_EQ(candidate.it.vote(), Vote::terms_differ);
 }
 
@@ -50,13 +50,14 @@ TEST(EnrolmentRefusal, ACandidateWithAnotherMaxTtlIsRefused) {
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:60000,86400:theirs");
+  driver.hear(2, "run2:theirs@60000,86400");
   EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
-  EXPECT_EQ(driver.it.why(), "is being enrolled as " +
-                                 with_mark("run2:60000,86400:theirs", driver.members) +
-                                 " by a client with another "
-                                 "max_ttl than "
-                                 "our 30000 ms: it must be the same for all clients");
+  EXPECT_EQ(driver.it.why(),
+            "is being enrolled as " +
+                as_it_stands(with_mark("run2:theirs@60000,86400", driver.members)) +
+                " by a client with another "
+                "max_ttl than "
+                "our 30000 ms: it must be the same for all clients");
   EXPECT_EQ(driver.asks(), "nothing");
 }
 
@@ -65,14 +66,14 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
   // values of max_ttl.
   for (const bool longer : {true, false}) {
     Driver driver({.changes_terms = true});
-    const std::string record = longer ? "run2:60000,86400" : "run2:5000,86400";
+    const std::string record = longer ? "run2:abc@60000,86400" : "run2:abc@5000,86400";
     driver.greet(record);
     const std::string said = driver.asks();
     const std::string asked = "replace quorumlock:enrolment " + record + " ";
     ASSERT_TRUE(said.starts_with(asked)) << said;
     const std::string candidate = said.substr(asked.size());
     EXPECT_EQ(candidate.ends_with(":60000"), longer) << candidate;
-    EXPECT_TRUE(candidate.starts_with("run2:30000,86400:"));
+    EXPECT_TRUE(candidate.find("@30000,86400") != candidate.npos);
     driver.hear(1);
     EXPECT_EQ(driver.it.why(), "is being enrolled anew, with other terms");
     driver.proposes();
@@ -81,7 +82,7 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
               driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
     driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
-    EXPECT_EQ(driver.asks(), "enrol run2:30000,86400 " + candidate);
+    EXPECT_EQ(driver.asks(), "enrol " + record_of(candidate) + " " + candidate);
     driver.hear(1);
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   }
@@ -104,7 +105,7 @@ TEST(EnrolmentRefusal, TermsAreChangedOfTheOwnListAlone) {
                   "changed: quorumlock members")}) {
     Driver driver({.changes_terms = true});
     driver.members = carried;
-    driver.greet("run2:60000,86400");
+    driver.greet("run2:abc@60000,86400");
     EXPECT_EQ(driver.asks(), "nothing");
     EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
     EXPECT_EQ(driver.it.why(), why);
@@ -114,11 +115,11 @@ TEST(EnrolmentRefusal, TermsAreChangedOfTheOwnListAlone) {
 TEST(EnrolmentRefusal, AnotherClientMayHaveChangedIt) {
   // The record has changed since it was read, so it is read again.
   Driver driver({.changes_terms = true});
-  driver.greet("run2:60000,86400");
+  driver.greet("run2:abc@60000,86400");
   driver.asks();
   driver.hear(0);
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-  driver.hear_record("run2:30000,86400");
+  driver.hear_record("run2:abc@30000,86400");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
@@ -128,9 +129,9 @@ TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
   Driver driver({.changes_terms = true});
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:5000,86400:theirs:90000");
+  driver.hear(2, "run2:theirs@5000,86400:90000");
   const std::string said = driver.asks();
-  const std::string asked = "replace quorumlock:candidate run2:5000,86400:theirs:90000 ";
+  const std::string asked = "replace quorumlock:candidate run2:theirs@5000,86400:90000 ";
   ASSERT_TRUE(said.starts_with(asked)) << said;
   const std::string candidate = said.substr(asked.size());
   EXPECT_TRUE(candidate.ends_with(":90000")) << candidate;
@@ -145,14 +146,14 @@ TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:30000,86400:theirs:60000");
+  driver.hear(2, "run2:theirs@30000,86400:60000");
   EXPECT_EQ(driver.it.candidacy().until(), driver.now + 60s + 602ms);
 }
 
 TEST(EnrolmentRefusal, TextThatIsNotACandidateIsRefused) {
   // The candidate has too few words or too many, or no number in a number's place.
   for (const char* text :
-       {"run2", "run2:30000,86400", "run2:x:n", "run2:30000,86400:n:x", "run2:30000,86400:n:1:1"}) {
+       {"run2", "run2:30000,86400", "run2:x:n", "run2:n@30000,86400:x", "run2:n@30000,86400:1:1"}) {
     Driver driver;
     driver.greet(std::nullopt);
     driver.proposes();
@@ -191,7 +192,7 @@ void refuses_and_has(Driver& driver, const std::string& record) {
 TEST(EnrolmentRefusal, ARecordOlderThanThePromotionIsRemovedOnceTheNodeTakesWrites) {
   // The node has no replica yet, and may grant nothing without one.
   Driver driver;
-  const std::string record = "run2:30000,86400";
+  const std::string record = "run2:abc@30000,86400";
   greet_promoted(driver, record);
   const std::string removes = "replace quorumlock:enrolment " + record;
   EXPECT_TRUE(driver.asks().starts_with(removes));
@@ -204,7 +205,7 @@ TEST(EnrolmentRefusal, ARecordOfAnotherPromotionIsRemovedOnceTheNodeHasBeenAsked
   Driver driver;
   greet_promoted(driver, "");
   EXPECT_TRUE(driver.asks().starts_with("candidate run2+9abcdef0 "));
-  const std::string record = "run2+12345678:30000,86400";
+  const std::string record = "run2+12345678:abc@30000,86400";
   refuses_and_has(driver, record);
   EXPECT_TRUE(driver.it.take_check());
   EXPECT_TRUE(driver.asks().starts_with("candidate run2+9abcdef0 "));
@@ -223,7 +224,7 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   alone.founded = std::make_shared<redis::Membership>(own);
   alone.founds = true;
   driver.it.follow(driver.now, alone);
-  driver.greet("run1:30000,86400");
+  driver.greet("run1:abc@30000,86400");
   EXPECT_EQ(driver.asks(), "nothing") << "there is no candidate that others would wait for";
   EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
   EXPECT_EQ(driver.it.why(),
@@ -238,14 +239,26 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   driver.now += look;
   driver.it.advance(driver.now);
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-  driver.hear_record("run1:30000,86400");
+  driver.hear_record("run1:abc@30000,86400");
   EXPECT_TRUE(driver.asks().starts_with("candidate run2 "));
+}
+
+TEST(EnrolmentRefusal, ARecordOfAnotherDatabaseIsNoRecord) {
+  // SWAPDB, or a copy, has put a record into this database that another one's clients believe in.
+  for (const char* const name : {"n1", "n1/2"}) {
+    Driver driver({.node = "n1/3"});
+    driver.members = founded(name, {"n1/3", "n2", "n3"});
+    driver.greet("run2:30000,86400");
+    EXPECT_EQ(driver.it.standing(), Standing::unknown);
+    EXPECT_TRUE(driver.asks().starts_with("replace quorumlock:enrolment run2:30000,86400 "))
+        << name;
+  }
 }
 
 TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
   // Without a run id it is unknown whether the node has forgotten, even if it has a record.
   Driver driver;
-  driver.greet("run2:30000,86400", "");
+  driver.greet("run2:abc@30000,86400", "");
   EXPECT_EQ(driver.it.vote(), Vote::unauthorized);
   EXPECT_EQ(driver.it.why(), "does not tell its run id and its role: let this user call INFO");
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
@@ -292,7 +305,7 @@ TEST(EnrolmentRefusalDoubt, TheRecordIsReadAgain) {
   // record still fits, the node is enrolled; if there is none, it waits.
   for (const bool forgotten : {false, true}) {
     Driver driver;
-    driver.greet("run2:30000,86400");
+    driver.greet("run2:abc@30000,86400");
     driver.it.doubt();
     EXPECT_EQ(driver.it.standing(), Standing::unknown);
     EXPECT_EQ(driver.it.vote(), Vote::quarantined);
@@ -305,7 +318,7 @@ TEST(EnrolmentRefusalDoubt, TheRecordIsReadAgain) {
       driver.hear(2, driver.proposes());
       EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
     } else {
-      driver.hear_record("run2:30000,86400:1700:42");
+      driver.hear_record("run2:abc@30000,86400:1700:42");
       EXPECT_EQ(driver.it.standing(), Standing::enrolled);
       EXPECT_EQ(driver.it.enrolled().floor, 1700U);
     }
@@ -322,6 +335,94 @@ TEST(EnrolmentRefusalDoubt, DoesNotApplyToANodeThatDoesNotVote) {
   driver.it.doubt();
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
+}
+
+constexpr const char* keys_refused =
+    "NOPERM this user has no permissions to access one of the keys used as arguments";
+constexpr const char* awaits =
+    ", and waits for a client with an operator's rights, which this user has not: quorumlock "
+    "enroll --watch";
+
+TEST(EnrolmentRefusal, AUserThatMayNotEnrolTriesItOnce) {
+  // The first write is refused. After that the candidate and the record are only looked at, until
+  // another client has enrolled the node.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  EXPECT_FALSE(driver.it.awaits_operator());
+  driver.hear_error(keys_refused);
+  EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
+  driver.hear_nil();
+  EXPECT_EQ(driver.it.why(),
+            "has no enrolment: it is new, or has forgotten everything" + std::string(awaits));
+  EXPECT_EQ(driver.it.vote(), Vote::quarantined);
+  EXPECT_TRUE(driver.it.awaits_operator());
+  EXPECT_TRUE(driver.it.nobody_enrols());
+  EXPECT_FALSE(driver.it.may_enrol());
+  for (int again = 0; again < 3; ++again) {
+    EXPECT_EQ(driver.asks(), "nothing");
+    driver.now += look;
+    driver.it.advance(driver.now);
+    EXPECT_EQ(driver.it.standing(), Standing::waiting);
+    EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
+    driver.hear_nil();
+    EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
+    driver.hear_text("run2:theirs@30000,86400@#1.0s.2;17");
+    EXPECT_FALSE(driver.it.nobody_enrols());
+    EXPECT_FALSE(driver.it.ripe());
+  }
+  driver.now += look;
+  driver.it.advance(driver.now);
+  driver.asks();
+  driver.hear_record("run2:theirs@30000,86400");
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  EXPECT_FALSE(driver.it.awaits_operator());
+  EXPECT_EQ(driver.it.enrolments(), 0U);
+}
+
+TEST(EnrolmentRefusal, AUserThatMayNotEvenLookAtTheCandidateAsksOnce) {
+  // Whether anybody enrols the node is then unknown.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear_error(keys_refused);
+  driver.asks();
+  driver.hear_error("NOPERM User t has no permissions to access the 'quorumlock:candidate' key");
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_TRUE(driver.it.awaits_operator());
+  EXPECT_FALSE(driver.it.nobody_enrols());
+  driver.now += look;
+  driver.it.advance(driver.now);
+  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
+  driver.hear_nil();
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+}
+
+TEST(EnrolmentRefusal, ARecordThatHasToGoStaysIfTheUserMayNotReplaceIt) {
+  Driver driver;
+  driver.greet("run2:no record");
+  EXPECT_TRUE(driver.asks().starts_with("replace quorumlock:enrolment "));
+  driver.hear_error(keys_refused);
+  EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
+  driver.hear_nil();
+  EXPECT_EQ(driver.it.why(), "has an enrolment that cannot be read" + std::string(awaits));
+  driver.now += look;
+  driver.it.advance(driver.now);
+  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
+  driver.hear_record("run2:no record");
+  EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
+}
+
+TEST(EnrolmentRefusal, AnotherConnectionMayHaveOtherRights) {
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear_error(keys_refused);
+  driver.reconnect();
+  EXPECT_FALSE(driver.it.awaits_operator());
+  driver.hear(2, driver.proposes());
+  EXPECT_TRUE(driver.it.may_enrol());
 }
 
 }  // namespace

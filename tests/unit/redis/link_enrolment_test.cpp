@@ -7,11 +7,11 @@ namespace {
 using Strings = std::vector<std::string>;
 
 constexpr core::Duration quarantine = 30s + 302ms;
-const std::string run1_record = "run1:30000,86400";
+const std::string run1_record = "run1:abc@30000,86400";
 
-/// The candidate script's answer {2, the candidate that stands}.
+/// The candidate script's answer {2, the candidate that stands, TIME}.
 std::string standing(const std::string& candidate) {
-  return "*2\r\n:2\r\n" + LinkDriver::bulk(candidate);
+  return "*3\r\n:2\r\n" + LinkDriver::bulk(as_it_stands(candidate)) + ":1700000000000000\r\n";
 }
 /// Expects that the only command written is a call of this script. Returns its last argument; for
 /// "candidate", the one before that, since the last one is the candidate's life.
@@ -126,7 +126,7 @@ TEST(LinkEnrolment, TheWaitIsFollowedByTheFirstVote) {
   EXPECT_EQ(driver.said(), Strings{"up"});
   EXPECT_EQ(driver.link.trouble(driver.now), "");
   driver.send(1, CommandKind::acquire);
-  EXPECT_EQ(driver.written(), Strings{"PING 1 " + run1_record + ":1700:42 1700"});
+  EXPECT_EQ(driver.written(), Strings{"PING 1 " + record_of(candidate) + ":1700:42 1700"});
 }
 
 TEST(LinkEnrolment, ARepairThatFailsYields) {
@@ -360,7 +360,7 @@ TEST(LinkEnrolment, AnotherMaxTtlIsTheVote) {
   driver.start();
   driver.send(1, CommandKind::acquire);
   driver.open();
-  driver.greet({.enrolment = "run1:60000,86400"});
+  driver.greet({.enrolment = "run1:abc@60000,86400"});
   EXPECT_EQ(driver.said(), (Strings{"connect", "quarantined: enrolled with another max_ttl",
                                     "1 enrolled with another max_ttl"}));
 }

@@ -29,7 +29,7 @@ class AskedNodes {
 
   void carries(const std::string& name, const Membership& as) {
     const Membership its = as.for_node(name);
-    texts_[name] = {"run:1000,86400@#" + its.mark().to_string() + "", its.text()};
+    texts_[name] = {name + ":abc@1000,86400@#" + its.mark().to_string() + "", its.text()};
   }
   void forgets(const std::string& name) { texts_[name] = {}; }
   void leaves(const std::string& name) { away_.push_back(name); }
@@ -47,7 +47,7 @@ class AskedNodes {
       if (std::ranges::find(away_, name) != away_.end()) continue;
       const auto found = texts_.find(name);
       const auto texts = found == texts_.end() ? Texts() : found->second;
-      node.carries("run", texts.record.empty() ? std::nullopt : std::optional(texts.record),
+      node.carries(name, texts.record.empty() ? std::nullopt : std::optional(texts.record),
                    texts.members);
     }
     return MembersChange(std::move(nodes));
@@ -57,6 +57,7 @@ class AskedNodes {
     std::vector<std::string> names;
     for (const MembersChange::Step& step : steps) {
       EXPECT_EQ(step.record.members, step.as.mark());
+      EXPECT_EQ(step.record.nonce, "abc") << "a step is no enrolment";
       texts_[step.as.name] = {step.record.to_string(), step.as.text()};
       names.push_back(step.as.name);
     }
@@ -226,8 +227,13 @@ TEST(MembersChange, AServerThatIsReachedByTwoAddressesCountsOnce) {
     node.in_next = node.name != "alias";
     if (node.name != "a" && node.name != "alias") continue;
     const Membership its = as.for_node("a");
-    node.carries("run", "run:1000,86400@#" + its.mark().to_string() + "", its.text());
+    node.carries("run", "run:abc@1000,86400@#" + its.mark().to_string() + "", its.text());
   }
+  // So is another database of that server, which has another name.
+  MembersChange::Node& database = nodes.emplace_back();
+  database.name = "a/2";
+  const Membership its = as.for_node("a/2");
+  database.carries("run", "run:abc@1000,86400@#" + its.mark().to_string(), its.text());
   const MembersChange change(std::move(nodes));
   EXPECT_EQ(change.stage(), MembersChange::Stage::committed);
   EXPECT_EQ(change.to_read(), std::vector<int>{0});
@@ -347,7 +353,7 @@ TEST(MembersChange, WithoutAnyRecordNothingCanBeDone) {
 TEST(MembersChange, ARecordOfAnotherRunDoesNotCount) {
   MembersChange::Node node;
   const Membership its{1, 0, MembersPhase::settled, "a", {}, {"a"}};
-  const std::string record = "run:1000,86400@#" + its.mark().to_string() + "";
+  const std::string record = "run:abc@1000,86400@#" + its.mark().to_string() + "";
   node.carries("run", record, its.text());
   EXPECT_TRUE(node.membership);
   node.carries("run2", record, its.text());

@@ -80,7 +80,7 @@ inline std::string encoded(const core::Send& send) {
   redis::append_command(bytes, send, {1'700'000'000'000'000, 30s});
   if (redis::is_renewal(send.tag.kind)) redis::append_number(bytes, 0);
   if (redis::says_enrolment(send.tag.kind)) {
-    redis::append_word(bytes, "run1:30000,86400");
+    redis::append_word(bytes, "run1:abc@30000,86400");
     redis::append_word(bytes, "5");
   }
   return bytes;
@@ -88,7 +88,7 @@ inline std::string encoded(const core::Send& send) {
 /// A vote script's call, with the enrolment and the floor that the node's link appends.
 inline std::string vote_call(std::initializer_list<std::string_view> words) {
   std::vector<std::string_view> all(words);
-  all.insert(all.end(), {"run1:30000,86400", "5"});
+  all.insert(all.end(), {"run1:abc@30000,86400", "5"});
   return formatted(all);
 }
 /// The call of a script that has the keys of command_for_all() and then these words.
@@ -107,7 +107,7 @@ inline std::string call_for_all(std::string_view sha1,
                                        "quorumlock:fence:cash",
                                        "t0ken"};
   all.insert(all.end(), words);
-  all.insert(all.end(), {"run1:30000,86400", "5"});
+  all.insert(all.end(), {"run1:abc@30000,86400", "5"});
   return formatted(all);
 }
 
