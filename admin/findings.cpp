@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include <quorumlock/event.hpp>
 #include <quorumlock/options.hpp>
@@ -290,7 +291,8 @@ class Examination {
       error("nobody_enrols", "casts no vote, and no connected client enrols it: it " + is.why,
             "start quorumlock enroll --watch, or a client, as a user with an operator's rights "
             "(docs/security.md)");
-    } else if (is.standing == NodeEnrolment::Standing::quarantined) {
+    } else if (is.standing == NodeEnrolment::Standing::quarantined &&
+               node_.reason != Vote::refuses_writes && node_.access.scripts != false) {
       hint("quarantined",
            "casts no vote yet: it " + is.why +
                (is.quarantined_for > nanoseconds::zero() ? "; " + seconds_left(is.quarantined_for)
@@ -427,7 +429,14 @@ std::vector<Finding> findings_of(const ClusterStatus& status) {
   std::vector<Finding> findings;
   examine_all(findings, status);
   for (const NodeStatus& node : status.nodes) Examination(findings, status, node).run();
+  // The gravest come first, and of those the ones that explain why a node does not vote.
+  const auto rank = [&status](const Finding& finding) {
+    const auto node = std::ranges::find(status.nodes, finding.node, &NodeStatus::node);
+    return std::pair(finding.severity, node != status.nodes.end() && node->votes);
+  };
+  std::ranges::stable_sort(findings, {}, rank);
   for (Finding& finding : findings) {
+    if (finding.what.ends_with('.')) finding.what.pop_back();  // a server's own sentence
     for (std::string* const text : {&finding.node, &finding.what, &finding.remedy}) {
       *text = printable(*text);
     }

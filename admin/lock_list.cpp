@@ -46,7 +46,7 @@ std::string LockCount::add(int node, const NodeReply& page) {
   ++shares_[node].pages;
   const std::int64_t now_us = words[1].integer;
   for (const NodeReply& one : words.subspan(2)) {
-    if (one.elements.size() != 8) return {};
+    if (one.elements.size() != 9) return {};
     std::string_view key = one.elements[0].text;
     HeldLock lock;
     lock.group = group_;
@@ -65,6 +65,7 @@ std::string LockCount::add(int node, const NodeReply& page) {
     const std::span<const NodeReply> holders = one.elements[5].elements;
     lock.leads = one.elements[6].integer == 1;
     lock.next_waiter = core::waiters_label(one.elements[7].text);
+    lock.leader_value = one.elements[8].text;
     if (one.elements[1].text == "string" && holders.size() == 1) {
       const std::int64_t pttl = one.elements[2].integer;
       add_holder(node, std::move(lock), holders[0].text,
@@ -90,7 +91,7 @@ void LockCount::add_holder(int node, HeldLock lock, std::string_view token, mill
   if (holding.lives.insert_or_assign(node, life).second) {  // SCAN may return a key twice
     Share& share = shares_[node];
     ++share.holdings;
-    share.bytes += key.size() + token.size();
+    share.bytes += key.size() + token.size() + lock.leader_value.size();
   }
   if (lock.leads) holding.leads.insert(node);
   if (is_new) {
@@ -101,6 +102,7 @@ void LockCount::add_holder(int node, HeldLock lock, std::string_view token, mill
   }
   HeldLock& its = holding.lock;
   its.waiters = std::max(its.waiters, lock.waiters);
+  if (its.leader_value.empty()) its.leader_value = std::move(lock.leader_value);
   if (its.next_waiter.empty()) its.next_waiter = std::move(lock.next_waiter);
   its.fencing_token = std::max(its.fencing_token, lock.fencing_token);
   if (lock.held_for) its.held_for = std::max(its.held_for.value_or(*lock.held_for), *lock.held_for);
@@ -128,6 +130,7 @@ std::vector<HeldLock> LockCount::on(int quorum) const {
     HeldLock& lock = all.emplace_back(holding.lock);
     lock.nodes = static_cast<int>(lives.size());
     lock.leads = static_cast<int>(holding.leads.size()) >= quorum;
+    if (!lock.leads) lock.leader_value.clear();
     const milliseconds life = lives[static_cast<std::size_t>(quorum) - 1];
     if (life != milliseconds::max()) lock.expires_in = life;
   }

@@ -9,6 +9,11 @@ LOADS = (1, 16, 64, 256)
 QUANTILES = ("p50", "p99", "p999")
 
 
+# What the plots call the contenders, and in which order: the default comes first.
+WORDS = {FENCED: "with fencing tokens (default)", OURS: "without",
+         FLOOR: "a bare client that sends the same bytes"}
+
+
 def latencies(rows: Rows, what: str, **where) -> list[str]:
     return [spread(rows.of(f"{what}_{quantile}_us", **where)) for quantile in QUANTILES]
 
@@ -50,13 +55,14 @@ def cycles(run: Run) -> Rows:
     run.judge("fenced cycles/s / plain, 256 in flight",
               rows.ratios("cycles_per_s", FENCED, OURS, in_flight=256), 0.35, at_most=False)
     for figure, name, title, unit in (
-            ("cycles_per_s", "cycles", "Cycles per second, five nodes", "cycles/s"),
-            ("acquire_p50_us", "acquire-p50", "Acquire, median", "us"),
-            ("acquire_p99_us", "acquire-p99", "Acquire, 99 of 100 within", "us"),
-            ("cpu_us", "client-cpu", "The client's CPU in a cycle", "us")):
-        run.plot(name, f"{title}, by locks in flight", unit,
-                 {(load, name): rows.of(figure, contender=name, in_flight=load)
-                  for load in LOADS for name in names}, log=True)
+            ("cycles_per_s", "cycles", "Locks acquired and released, five nodes", "locks a second"),
+            ("acquire_p50_us", "acquire-p50", "Acquire, median", "microseconds"),
+            ("acquire_p99_us", "acquire-p99", "Acquire, 99 of 100 within", "microseconds"),
+            ("cpu_us", "client-cpu", "The client's CPU to acquire and release", "microseconds a lock")):
+        run.plot(name, title, unit,
+                 {(load, words): rows.of(figure, contender=name, in_flight=load)
+                  for load in LOADS for name, words in WORDS.items() if name in names},
+                 log=figure != "cycles_per_s", along="locks in flight")
     return rows
 
 
@@ -117,10 +123,10 @@ def nodes(run: Run) -> Rows:
     for figure, load, name, title, unit in (
             ("acquire_p50_us", 1, "nodes-acquire", "Acquire, median, 1 in flight", "us"),
             ("cycles_per_s", 64, "nodes-cycles", "Cycles per second, 64 in flight", "cycles/s")):
-        run.plot(name, f"{title}, by nodes", unit,
-                 {(words[place], kind): rows.of(figure, contender=kind + place, in_flight=load)
-                  for place in places for kind in (FLOOR, OURS, FENCED)
-                  if kind + place in ours[place]}, log=True)
+        run.plot(name, title, unit,
+                 {(words[place], WORDS[kind]): rows.of(figure, contender=kind + place, in_flight=load)
+                  for place in places for kind in (FENCED, OURS, FLOOR)
+                  if kind + place in ours[place]}, log=True, along="nodes")
     return rows
 
 

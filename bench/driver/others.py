@@ -47,5 +47,5 @@ def peers(run: Run) -> dict:
                         and row["kind"] == "shared"})
     run.plot("peers-hand-over", "One lock that many wait for", "hand-overs/s",
              {(waiters, name): of("handovers_per_s", name, "shared", waiters)
-              for waiters in contended for name in names}, log=True)
+              for waiters in contended for name in names}, log=True, along="waiters")
     return result

@@ -5,7 +5,14 @@ import pathlib
 from xml.sax.saxutils import escape
 
 COLOURS = ["#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#a463f2", "#97bbf5", "#9c6b4e"]
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 380, 70, 12, 84, 56
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 400, 78, 12, 84, 76
+# Light or dark, as the reader's system is.
+STYLE = """<style>
+.back { fill: #fff } .text { fill: #1b1f24 } .soft { fill: #57606a } .grid { stroke: #d8dee4 } .middle, .mark { stroke: #1b1f24 }
+@media (prefers-color-scheme: dark) {
+.back { fill: #12161b } .text { fill: #e6edf3 } .soft { fill: #a0aab5 } .grid { stroke: #3a424c } .middle, .mark { stroke: #e6edf3 }
+}
+</style>"""
 
 
 def ticks(low: float, high: float, log: bool) -> list[float]:
@@ -28,9 +35,9 @@ def label(value: float) -> str:
 
 
 def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: list[str],
-         values: dict, log: bool = False, mark: float | None = None, note: str = "") -> None:
+         values: dict, log: bool = False, mark: float | None = None, note: str = "", along: str = "") -> None:
     """Draws bars. `values` has the lower quartile, the median and the upper quartile of each (group, series).
-    `mark` is drawn as a line across: a target."""
+    `mark` is drawn as a line across: a target. `unit` and `along` are the names of the axes."""
     shown = [value for three in values.values() for value in three if value > 0]
     if not shown:
         return
@@ -44,18 +51,20 @@ def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: l
 
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
            'font-family="sans-serif" font-size="12">',
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-           f'<text x="{LEFT}" y="20" font-size="15">{escape(title)}</text>',
-           f'<text x="{LEFT}" y="{HEIGHT - 8}" fill="#666" font-size="10">{escape(note)}</text>']
+           STYLE,
+           f'<rect width="{WIDTH}" height="{HEIGHT}" class="back"/>',
+           f'<text x="{LEFT}" y="20" font-size="15" class="text">{escape(title)}</text>',
+           f'<text x="{LEFT}" y="{HEIGHT - 8}" font-size="10" class="soft">{escape(note)}</text>']
 
     def text(x: float, at: float, words: str, anchor: str = "middle", more: str = "") -> None:
-        out.append(f'<text x="{x:.1f}" y="{at:.1f}" text-anchor="{anchor}"{more}>'
+        out.append(f'<text x="{x:.1f}" y="{at:.1f}" text-anchor="{anchor}" class="text"{more}>'
                    f'{escape(words)}</text>')
 
     for tick in ticks(low, high, log):
         out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" '
-                   'stroke="#ddd"/>')
+                   'class="grid"/>')
         text(LEFT - 6, y(tick) + 4, label(tick), "end")
+    text(LEFT + (WIDTH - LEFT - RIGHT) / 2, HEIGHT - BOTTOM + 40, along)
     text(16, (TOP + HEIGHT - BOTTOM) / 2, unit + (", log" if log else ""),
          more=f' transform="rotate(-90 16 {(TOP + HEIGHT - BOTTOM) / 2})"')
     x, line = float(LEFT), 34
@@ -81,8 +90,8 @@ def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: l
                        f'fill="{COLOURS[i % len(COLOURS)]}"><title>{escape(group)}, '
                        f'{escape(name)}: {middle:.4g} ({first:.4g}-{last:.4g})</title></rect>')
             out.append(f'<line x1="{x + width * 0.45:.1f}" x2="{x + width * 0.45:.1f}" '
-                       f'y1="{y(first):.1f}" y2="{y(last):.1f}" stroke="#333"/>')
+                       f'y1="{y(first):.1f}" y2="{y(last):.1f}" class="middle"/>')
     if mark is not None:
         out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(mark):.1f}" y2="{y(mark):.1f}" '
-                   'stroke="#333" stroke-dasharray="5 4"/>')
+                   'class="mark" stroke-dasharray="5 4"/>')
     path.write_text("\n".join([*out, "</svg>", ""]))

@@ -52,10 +52,10 @@ def hand_over(run: Run) -> Rows:
               rows.of("ratio", arrangement="each its own", waiters=64), 0.5, at_most=False)
     run.judge("fairness of 64 waiters, each a process",
               rows.of("jain", arrangement="each its own", waiters=64), 0.99, at_most=False)
-    run.plot("hand-over", "Hand-overs of one lock per second, by waiters", "hand-overs/s",
+    run.plot("hand-over", "Hand-overs of one lock per second", "hand-overs/s",
              {(waiters, arrangement): rows.of("hand_overs_per_s", arrangement=arrangement,
                                               waiters=waiters)
-              for arrangement, waiters in sorted(keys, key=lambda key: key[1])}, log=True)
+              for arrangement, waiters in sorted(keys, key=lambda key: key[1])}, log=True, along="waiters")
     return rows
 
 

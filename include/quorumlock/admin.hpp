@@ -37,7 +37,8 @@ struct Finding {
   std::string remedy;  ///< What to do about it.
 };
 
-/// All findings of a status (Coordinator::status), those about the nodes together first.
+/// All findings of a status (Coordinator::status), the gravest first, and of those the ones about
+/// the nodes together.
 QUORUMLOCK_EXPORT std::vector<Finding> findings_of(const ClusterStatus& status);
 
 /// Creates a coordinator as Coordinator::create does. In addition it enrols anew, with its own
@@ -93,6 +94,8 @@ struct HeldLock {
   bool leads = false;
   /// The label of the first waiter, as one of the nodes knows it; empty if it has none.
   std::string next_waiter = {};
+  /// What the leader has proclaimed, as one of the nodes knows it; at most its first 1,000 bytes.
+  std::string leader_value = {};
 };
 
 /// The locks that list_locks() looks for.

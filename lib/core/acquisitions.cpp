@@ -352,7 +352,9 @@ void Acquisitions::on_due(Time now, WaiterId id) {
   const Admission& admission = exchange_.admission;
   if (admission.is_queued(id, Admission::For::first)) {
     // Its wait ended in the queue, so that no node was ever asked.
-    return refuse(id, Errc::timed_out, acquisition.last, admission.before(id));
+    return refuse(id, Errc::timed_out, acquisition.last,
+                  Unsent{admission.before(id), now - acquisition.began, admission.renewals(),
+                         admission.full()});
   }
   if (now >= acquisition.wait_until) {
     const ClaimId attempt = acquisition.pausing ? ClaimId() : acquisition.claim;
@@ -388,7 +390,7 @@ void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
 }
 
 void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
-                          std::optional<std::uint64_t> unsent_before) {
+                          const std::optional<Unsent>& unsent) {
   Acquisition& acquisition = waiters_[id];
   note_refusal(exchange_.stats, exchange_.class_of(acquisition.key), exchange_.now, acquisition,
                why);
@@ -396,7 +398,7 @@ void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
   exchange_.output(Refused{acquisition.user, why, acquisition.attempts, tally,
                            acquisition.permit ? acquisition.permit->other_capacity : 0,
                            acquisition.holder(tally), acquisition.rival.since(),
-                           acquisition.rival.expiry(), unsent_before});
+                           acquisition.rival.expiry(), unsent});
   forget(id);
 }
 

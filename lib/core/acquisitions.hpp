@@ -116,8 +116,7 @@ class Acquisitions {
   void hear_in_line(Time now, int node, const Claim& claim, const Answer& answer);
   void hear_slot(Time now, int node, const Claim& claim, const Answer& answer);
   void on_due(Time now, WaiterId id);
-  void refuse(WaiterId id, Errc why, const Tally& tally,
-              std::optional<std::uint64_t> unsent_before = {});
+  void refuse(WaiterId id, Errc why, const Tally& tally, const std::optional<Unsent>& unsent = {});
   void forget(WaiterId id);
 
   Exchange& exchange_;

@@ -80,6 +80,7 @@ class Admission {
   /// Queues the renewal of a lease; it is the more urgent the earlier `latest` is.
   void queue_renewal(Time latest, ClaimId id) { renewals_.push({latest, id}); }
   [[nodiscard]] bool has_renewals() const { return !renewals_.empty(); }
+  [[nodiscard]] std::size_t renewals() const { return renewals_.size(); }
   struct Renewal {
     Time latest;
     ClaimId id;

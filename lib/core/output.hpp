@@ -94,6 +94,13 @@ struct Acquired {
   ClaimId claim;
   int attempts;
 };
+/// Why an acquisition was never sent to any node.
+struct Unsent {
+  std::uint64_t before = 0;  ///< how many were before it in the queue, see Admission::before()
+  Duration waited{};         ///< how long it has been in the queue
+  std::size_t renewals = 0;  ///< of leases, which go first
+  NodeSet full = {};         ///< nodes that have as much under way as they answer in time
+};
 /// An acquisition has ended without a lease.
 struct Refused {
   UserId user;
@@ -104,10 +111,9 @@ struct Refused {
   int capacity = 0;
   /// The owner token of the client that has the lock, if the nodes agree on one; else empty.
   std::string holder = {};
-  Time held_since = never;          ///< roughly; `never` if that is not known
-  std::optional<Time> expiry = {};  ///< of the lock, if that is known; `never` if it has none
-  /// Set if the acquisition was never sent to any node: see Admission::before().
-  std::optional<std::uint64_t> unsent_before = {};
+  Time held_since = never;            ///< roughly; `never` if that is not known
+  std::optional<Time> expiry = {};    ///< of the lock, if that is known; `never` if it has none
+  std::optional<Unsent> unsent = {};  ///< set if the acquisition was never sent to any node
 };
 /// The lease's end has moved. If the user has already seen the old end pass, call abandon().
 struct Renewed {

@@ -255,15 +255,15 @@ void Calls::carry_out(const core::Refused& refused) {
   const std::string names = names_of(acquisition.resource, acquisition.others);
   std::vector<TraceStep> trace;
   if (acquisition.trace != nullptr) trace = nodes_.steps_of(*acquisition.trace);
-  if (refused.unsent_before) {
+  if (refused.unsent) {
     const bool waits = acquisition.request.wait > core::Duration::zero();
     const std::string within =
         waits ? "its wait" : "node_timeout (" + to_text(cluster_.options.node_timeout) + ")";
     return finish(acquisition,
                   Error(refused.why,
                         std::string("could not ") + what + " \"" + names + "\": not sent within " +
-                            within + ": " + std::to_string(*refused.unsent_before) +
-                            " before it; wait longer, or ask for fewer at once",
+                            within + ": " + why_unsent(*refused.unsent, nodes_.size()) +
+                            "; wait longer, or ask for fewer at once",
                         Outcome{.trace = std::move(trace)}));
   }
   finish(acquisition, error_of(refused.why, what, names, refused.tally, refused.attempts,

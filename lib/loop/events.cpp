@@ -118,9 +118,8 @@ void Events::on(core::Time now, const core::Refused& refused) {
   const auto& acquisition = object_of<const AcquireCall>(refused.user);
   const int capacity = acquisition.request.capacity;
   std::string reason = capacity == 0 ? why_no_lock(refused, now) : why_no_permit(refused, capacity);
-  if (refused.unsent_before) {
-    reason = "it could not be sent in time: " + std::to_string(*refused.unsent_before) +
-             " requests of this process were before it";
+  if (refused.unsent) {
+    reason = "it could not be sent in time: " + why_unsent(*refused.unsent, nodes_.size());
   }
   add(now, EventLimit::no_node,
       {.kind = EventKind::waiter_starved,

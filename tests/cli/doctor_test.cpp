@@ -149,10 +149,11 @@ TEST_F(Doctor, NamesANodeThatRefusesEveryWrite) {
     const json document = examine();
     EXPECT_THAT(codes(document, url(1)), ElementsAre("refuses_writes"));
     EXPECT_THAT(codes(document, ""), ElementsAre("no_spare_vote"));
-    const json& finding = document.at("findings")[1];
-    EXPECT_EQ(finding.at("severity"), "error");
+    const json& finding = document.at("findings")[0];
+    EXPECT_EQ(finding.at("severity"), "error") << "the gravest comes first";
     EXPECT_THAT(finding.at("what"), HasSubstr(word));
     EXPECT_THAT(finding.at("remedy"), HasSubstr(remedy));
+    EXPECT_THAT(run({"doctor"}).out, Not(HasSubstr(".. Remedy"))) << "the server's own dot";
     cluster.raw(1, {"CONFIG", "SET", setting, usual});
   }
   EXPECT_THAT(examine({}, 0).at("findings"), IsEmpty());

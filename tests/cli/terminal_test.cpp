@@ -6,6 +6,9 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "cli/fixture.hpp"
 
 namespace quorumlock::test {
@@ -13,6 +16,7 @@ namespace {
 
 constexpr const char* ctrl_c = "\x03";
 constexpr const char* ctrl_z = "\x1a";
+const std::string top = "\x1b[H";  ///< moves to the first row
 
 /// A program on a terminal of its own, and the user who types there.
 class Typist {
@@ -55,6 +59,11 @@ class Typist {
     ::waitpid(pid_, nullptr, 0);
   }
 
+  /// How large its window is. A terminal that nobody has told is not limited.
+  void size(unsigned short columns, unsigned short rows) const {
+    const winsize size{rows, columns, 0, 0};
+    ASSERT_EQ(::ioctl(terminal_, TIOCSWINSZ, &size), 0);
+  }
   void type(const std::string& keys) {
     ASSERT_EQ(::write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
   }
@@ -111,13 +120,76 @@ TEST_F(Terminal, TheCommandReadsFromTheTerminal) {
 
 TEST_F(Terminal, StatusWatchDrawsOverTheLastTable) {
   // The output begins again at the top each time, and Ctrl-C is the normal way to end it.
-  const std::string top = "\x1b[H";
   shell.enter(QUORUMLOCK_PROGRAM " status --watch; echo code $?");
-  shell.expect(top + "3 of 3 nodes may vote");
+  shell.expect(top + "Locks can be had: 3 of 3 nodes may vote");
   cluster.kill(0);
-  shell.expect(top + "2 of 3 nodes may vote");
+  shell.expect(top + "Locks can be had, and no vote is to spare: 2 of 3 nodes may vote");
   shell.type(ctrl_c);
   shell.expect("code 0");
+}
+
+TEST_F(Terminal, AHeadlineSaysWhatIsWrongAndWhatToDo) {
+  // It is in a colour, unless the user or the terminal wants none.
+  const auto says = [&](const std::string& variables, const std::string& begin) {
+    shell.enter("env " + variables + " " QUORUMLOCK_PROGRAM " status; echo code $?");
+    const std::string shown = shell.expect("code ");
+    EXPECT_EQ(shown.substr(0, begin.size()), begin) << shown;
+    shell.expect("prompt> ");
+    return shown;
+  };
+  says("TERM=xterm", "\x1b[1;32mLocks can be had: 3 of 3");
+  cluster.kill(1);
+  const std::string shown =
+      says("TERM=xterm", "\x1b[1;33mLocks can be had, and no vote is to spare");
+  EXPECT_THAT(shown, HasSubstr("  wrong: 1 node does not vote: " + cluster.shown_urls()[1]));
+  EXPECT_THAT(shown, HasSubstr("  to do: start it, or mend the way to it"));
+  says("TERM=xterm NO_COLOR=1", "Locks can be had, and no vote is to spare");
+  says("TERM=dumb", "Locks can be had, and no vote is to spare");
+  cluster.kill(2);
+  says("TERM=xterm", "\x1b[1;31mNo lock can be had: 1 of 3");
+}
+
+TEST_F(Terminal, ATableFitsInto80Columns) {
+  // A lock with a long name, whose columns are cut or left out; --wide shows all of them.
+  const std::string name = "tenants/" + std::string(200, 'x') + "/orders:42";
+  ASSERT_EQ(CommandLine::run({"acquire", "--ttl", "30s", name}).code, 0);
+  shell.size(80, 24);
+  for (const std::string command : {"locks", "status", "members"}) {
+    shell.enter(QUORUMLOCK_PROGRAM " " + command + "; echo code $?");
+    const std::string shown = shell.expect("code 0");
+    std::istringstream lines(shown);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), 81U) << "with the carriage return: " << line;
+    }
+    if (command == "locks") {
+      EXPECT_THAT(shown, AllOf(HasSubstr("..."), HasSubstr("/orders:42 ")));
+      EXPECT_THAT(shown, HasSubstr("nothing unusual, see --wide: "));
+    }
+    shell.enter(QUORUMLOCK_PROGRAM " " + command + " --wide; echo code $?");
+    const std::string wide = shell.expect("code 0");
+    EXPECT_THAT(wide, Not(HasSubstr("nothing unusual")));
+    if (command == "locks") {
+      EXPECT_THAT(wide, HasSubstr(name + "  exclusive  "));
+    }
+  }
+}
+
+TEST_F(Terminal, AWatchNeverScrolls) {
+  // There are more locks than rows. The last row is left for the cursor.
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(CommandLine::run({"acquire", "--ttl", "30s", "orders:" + std::to_string(i)}).code, 0);
+  }
+  shell.size(80, 10);
+  for (const std::string command : {"locks --watch", "status --watch", "status --watch --wide"}) {
+    shell.enter(QUORUMLOCK_PROGRAM " " + command + "; echo code $?");
+    shell.expect(" more lines");
+    shell.expect(top);
+    const std::string shown = shell.expect(top);
+    EXPECT_LE(std::ranges::count(shown, '\n'), 9) << shown;
+    EXPECT_THAT(shown, HasSubstr(" more lines"));
+    shell.type(ctrl_c);
+    shell.expect("code 0");
+  }
 }
 
 TEST_F(Terminal, CtrlZStopsItAndFgContinuesIt) {

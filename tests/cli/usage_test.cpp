@@ -43,6 +43,7 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"run", "-wait", "5s", "x", "--", "true"}, "did you mean --wait?"},
       {{"--verbos", "status"}, "has no option --verbos: did you mean --verbose?"},
       {{"cluster", "strat"}, "quorumlock cluster has no command strat: did you mean start?"},
+      {{"enroll", "--newest"}, "quorumlock enroll has no option --newest: did you mean --new?"},
       {{"acquire"}, "RESOURCE"},
       {{"acquire", ""}, "resource"},
       {{"acquire", "x", "y"}, "y"},

@@ -44,7 +44,8 @@ class Burst : public FiveNodes {
       if (sentence.find("not sent within") == sentence.npos) continue;
       ++found;
       EXPECT_NE(sentence.find(words), sentence.npos) << sentence;
-      EXPECT_NE(sentence.find(" before it; wait longer, or ask for fewer at once"), sentence.npos)
+      EXPECT_NE(sentence.find(": it waited for "), sentence.npos) << sentence;
+      EXPECT_NE(sentence.find("; wait longer, or ask for fewer at once"), sentence.npos)
           << sentence;
       EXPECT_EQ(sentence.find("held by another"), sentence.npos) << sentence;
       EXPECT_TRUE(result.error().outcome().votes.empty()) << "no node was asked";

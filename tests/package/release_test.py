@@ -116,6 +116,15 @@ class Release(unittest.TestCase):
                 self.write(name, GOOD[name])
                 self.commit()
 
+    def test_a_contact_that_nobody_reads_is_refused(self):
+        self.write("SECURITY.md", "Write to maintainers@quorumlock.invalid.\n")
+        self.commit()
+        self.refused("put an address in its place, by\n  sed -i")
+        self.refused("/ADDRESS/' SECURITY.md\n")
+        self.write("SECURITY.md", "Write to somebody@quorumlock.example.\n")
+        self.commit()
+        self.assertEqual(self.release("--dry-run").returncode, 0)
+
     def test_a_section_without_a_date_is_refused(self):
         self.write("CHANGELOG.md", GOOD["CHANGELOG.md"].replace("2026-01-31", "unreleased"))
         self.commit()

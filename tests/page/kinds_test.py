@@ -45,7 +45,7 @@ def check(program, nodes, browser, clients):
     browser.call("Emulation.clearDeviceMetricsOverride")
     timed(browser, "the leader and its candidate are shown",
           f"{rows('leaders')}.some((row) => row.cells[0].textContent === 'billing' && "
-          f"row.cells[1].textContent.includes('{leader}') && row.cells[3].textContent === '1')")
+          f"row.cells[1].textContent.includes('{leader}') && row.cells[2].textContent !== '' && row.cells[4].textContent === '1')")
     expect(browser.value(shows("leaders-text", "1 led now")), "the page says " + browser.value(text("leaders-text")))
 
     browser.value("location.hash = '#lock=report'")

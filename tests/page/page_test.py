@@ -53,12 +53,23 @@ def check_colours(browser):
         browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         back = browser.value("getComputedStyle(document.body).backgroundColor")
         backs.add(back)
-        for part in ("body", "a[href^='#lock=']", "caption", ".bad"):
+        for part in ("body", "a[href^='#lock=']", "caption", ".bad", "#verdict"):
             colour = browser.value(f"getComputedStyle(document.querySelector({json.dumps(part)})).color")
             lighter, darker = sorted((luminance(colour), luminance(back)), reverse=True)
             contrast = (lighter + 0.05) / (darker + 0.05)
             expect(contrast >= 4.5, f"{part} has a contrast of {contrast:.1f} in {scheme}")
     expect(len(backs) == 2, "light and dark have the same background")
+
+
+def check_phone(browser):
+    """Checks that nothing is cut on a phone: each cell of a table is within the screen, and has its column's name."""
+    browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+    outside = browser.value("[...document.querySelectorAll('tbody td, tbody th')].filter((cell) => "
+                            "cell.getBoundingClientRect().right > 390).length")
+    expect(outside == 0, f"{outside} cells are cut on a phone")
+    label = browser.value("getComputedStyle(document.querySelector('#nodes td'), '::before').content")
+    expect("Votes" in label, f"the cell of the votes is called {label}")
+    browser.call("Emulation.clearDeviceMetricsOverride")
 
 
 def reach_by_tab(browser):
@@ -101,6 +112,15 @@ def check(program, nodes, browser, clients):
     timed(browser, "the finding and its remedy are shown",
           f"{shows('doctor', killed)} && {shows('doctor', 'Remedy: ')}")
     check_colours(browser)
+    tone = "document.getElementById('headline').className"
+    expect(browser.value(f"{tone} === 'green' && {shows('to-do', 'start it')}"), "one node may be down")
+    nodes.kill(4)
+    timed(browser, "no vote is to spare, and the headline is yellow and says what to do",
+          f"{tone} === 'yellow' && {shows('verdict', 'Locks can be had, and no vote is to spare: 3 of 5')} && "
+          f"{shows('wrong', killed)} && {shows('to-do', 'restart no other node')}")
+    expect(browser.value("document.querySelector('#votes').lastElementChild.className.baseVal") == "quorum",
+           "the quorum's line is not the last that is drawn")
+    check_phone(browser)
 
     holder.end()
     timed(browser, "the holder ends, and the next one is shown",

@@ -109,8 +109,9 @@ std::string figures_text(const Json& seen) {
 /// Removes the benchmark's counters and closes the coordinator, however the benchmark ends.
 struct CleanUp {
   Coordinator& coordinator;
-  const std::vector<std::string>& keys;
-  CleanUp(Coordinator& of, const std::vector<std::string>& names) : coordinator(of), keys(names) {}
+  std::vector<std::string> keys;  ///< those that were locked
+  CleanUp(Coordinator& of, std::vector<std::string> used)
+      : coordinator(of), keys(std::move(used)) {}
   CleanUp(const CleanUp&) = delete;
   CleanUp& operator=(const CleanUp&) = delete;
   ~CleanUp() {
@@ -127,7 +128,7 @@ int bench(const Globals& globals, const BenchArguments& asked) {
   Coordinator coordinator = coordinator_with(options);
   const std::vector<std::string> keys =
       resources(asked.shared_key ? 1 : asked.keys.value_or(asked.in_flight));
-  std::optional<CleanUp> clean_up(std::in_place, coordinator, keys);
+  std::optional<CleanUp> clean_up(std::in_place, coordinator, std::vector{keys.front()});
   // The first lock waits until the nodes are connected.
   (void)take_lock(coordinator, {keys.front()}, {.ttl = ttl_for(options)}, signals).release();
   BenchLoad load(coordinator, keys, asked.in_flight, ttl_for(options));
@@ -147,6 +148,7 @@ int bench(const Globals& globals, const BenchArguments& asked) {
   }
 
   const Stats stats = coordinator.stats();
+  clean_up->keys = load.used();
   clean_up.reset();
   if (load.refused()) throw Failure(*load.refused());
   if (interrupted != 0) {

@@ -1,6 +1,7 @@
 #include "bench_load.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -46,6 +47,10 @@ void BenchLoad::stop() {
   stopping_.request_stop();
 }
 
+std::vector<std::string> BenchLoad::used() const {
+  return {keys_.begin(), keys_.begin() + static_cast<std::ptrdiff_t>(used_)};
+}
+
 double BenchLoad::seconds() const {
   return std::chrono::duration<double>(last_ - first_).count();
 }
@@ -54,6 +59,7 @@ void BenchLoad::begin(std::size_t which) {
   if (stopping_.stop_requested()) return end();
   Slot& slot = slots_[which];
   slot.began = Clock::now();
+  used_ = std::max(used_, slot.key + 1);
   coordinator_.async_acquire(
       keys_[slot.key], options_, waits_ ? stopping_.get_token() : std::stop_token(),
       [this, which](Result<Lease> lease) { acquired(which, std::move(lease)); });

@@ -31,6 +31,8 @@ class BenchLoad {
   [[nodiscard]] std::int64_t cycles() const { return cycles_; }
   [[nodiscard]] const std::vector<std::uint32_t>& acquire_ns() const { return acquire_ns_; }
   [[nodiscard]] const std::vector<std::uint32_t>& release_ns() const { return release_ns_; }
+  /// The keys that were locked.
+  [[nodiscard]] std::vector<std::string> used() const;
   /// Returns the time from the first acquisition to the last release.
   [[nodiscard]] double seconds() const;
 
@@ -50,7 +52,8 @@ class BenchLoad {
   const std::vector<std::string>& keys_;
   LockOptions options_;
   bool waits_;
-  std::mutex guard_;  ///< protects the members below, as there may be several loops
+  std::size_t used_ = 1;  ///< keys from the first one on
+  std::mutex guard_;      ///< protects the members below, as there may be several loops
   std::vector<Slot> slots_;
   std::size_t busy_ = 0;
   std::stop_source stopping_;

@@ -53,7 +53,8 @@ std::string did_you_mean(const std::string& word, const CLI::App& command) {
   std::string best;
   std::size_t fewest = std::max<std::size_t>(1, std::min<std::size_t>(word.size(), 9) / 3) + 1;
   for (const std::string& name : names) {
-    const bool begins = word.size() >= 3 && name.starts_with(word);
+    const bool begins = std::min(word.size(), name.size()) >= 3 &&
+                        (name.starts_with(word) || word.starts_with(name));
     const std::size_t changes = begins ? 1 : distance(std::string_view(word).substr(0, 64), name);
     if (changes >= fewest) continue;
     fewest = changes;

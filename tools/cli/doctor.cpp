@@ -4,6 +4,7 @@
 #include <quorumlock/admin.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
+#include "headline.hpp"
 #include "output.hpp"
 #include "reports.hpp"
 #include "status_watch.hpp"
@@ -33,6 +34,17 @@ std::string report(const std::vector<Finding>& findings) {
   return text + counted(how_many(findings, Severity::error), "error") + ", " +
          counted(how_many(findings, Severity::warning), "warning") + ", " +
          counted(how_many(findings, Severity::hint), "hint");
+}
+
+/// On a terminal a headline says what a person has to know first.
+void show(const ClusterStatus& status, const std::vector<Finding>& findings) {
+  const Screen screen = Screen::of_output();
+  View view{.text = report(findings)};
+  if (screen.is_terminal) {
+    const Headline headline = headline_of(status, findings);
+    view = {headline.colour, headline.text(), view.text};
+  }
+  print(view, screen);
 }
 
 /// Notes of each node that waits whether a connected client enrols it. Our own client ends with
@@ -71,7 +83,7 @@ int doctor(const Globals& globals) {
   if (globals.json) {
     print(findings_json(findings));
   } else {
-    print(report(findings));
+    show(*status, findings);
   }
   const bool well = how_many(findings, Severity::hint) == std::ssize(findings);
   return well ? ExitCode::done : ExitCode::failed;

@@ -128,6 +128,11 @@ void add_wait(CLI::App& app, const std::string& name, std::optional<nanoseconds>
   add_parsed(app, name, into, help, parse_wait);
 }
 
+void add_wide(CLI::App& app, bool& into) {
+  app.add_flag("--wide", into,
+               "all columns and whole names, although the terminal may be too narrow for them");
+}
+
 void add_explain(CLI::App& app, bool& into) {
   app.add_flag("--explain", into,
                "write on standard error where the time of the acquisition went: a timeline of its "

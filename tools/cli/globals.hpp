@@ -48,6 +48,8 @@ void add_duration(CLI::App& app, const std::string& name,
 void add_wait(CLI::App& app, const std::string& name, std::optional<std::chrono::nanoseconds>& into,
               const std::string& help);
 
+/// Adds --wide, which is about tables.
+void add_wide(CLI::App& app, bool& into);
 /// Adds --explain.
 void add_explain(CLI::App& app, bool& into);
 

@@ -19,7 +19,7 @@ int inspect(const Globals& globals, const std::string& resource) {
     if (!enough) shown.update(error_json(too_few));
     print(shown);
   } else {
-    print(table(*seen));
+    print({.text = table(*seen)}, Screen::of_output());
   }
   return enough ? ExitCode::done : ExitCode::no_quorum;
 }

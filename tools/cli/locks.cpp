@@ -22,15 +22,45 @@ namespace {
 struct LocksArguments {
   LocksQuery query;
   bool is_live = false;
+  bool wide = false;
 };
 
-std::string text_of(const LockList& list, const LocksQuery& query) {
-  std::string text = locks_table(list.locks) + counts_of(list);
+/// How many of the leases that ran out a terminal shows.
+constexpr std::size_t most_ran_out = 5;
+
+std::string summary_of(const LockList& list, const LocksQuery& query) {
+  std::string text = counts_of(list);
   if (!list.complete) {
     text += "; there are more than " + std::to_string(query.most) +
             ": give a PATTERN, or a greater --limit";
   }
   return text;
+}
+
+std::string first_lines(const std::string& text, std::size_t most) {
+  std::size_t end = 0;
+  for (std::size_t line = 0; line < most && end != text.npos; ++line) {
+    end = text.find('\n', line == 0 ? 0 : end + 1);
+  }
+  return text.substr(0, end);
+}
+
+/// Shows one look. A terminal shows the newest in place of the one before, and the list comes last,
+/// since a part of it may not fit.
+void show(const Result<LockList>& list, const RanOut& ran_out, const LocksArguments& asked) {
+  const Screen screen = Screen::of_output(asked.wide);
+  const std::string summary = list ? summary_of(*list, asked.query) : list.error().what();
+  const std::string table =
+      list ? locks_table(list->locks, nodes_asked(*list), screen.width) : std::string();
+  const std::string ended = ran_out.text();
+  if (asked.is_live && screen.is_terminal) {
+    const std::string some = first_lines(ended, most_ran_out);
+    const std::string text = some + (some.empty() ? "" : "\n") + table;
+    return draw({list ? Colour::green : Colour::red, summary, text}, screen);
+  }
+  std::string text = table + summary;
+  if (!ended.empty()) text += "\n" + ended;
+  print({.text = text + (asked.is_live ? "\n\n" : "")}, screen);
 }
 
 int code_of(int signal) {
@@ -78,9 +108,7 @@ int locks(const Globals& globals, const LocksArguments& asked) {
       if (asked.is_live) document["ran_out"] = ran_out.document();
       print(document);
     } else {
-      std::string text = list ? text_of(*list, asked.query) : list.error().what();
-      if (const std::string ended = ran_out.text(); !ended.empty()) text += "\n" + ended;
-      print(text + (asked.is_live ? "\n" : ""));
+      show(list, ran_out, asked);
     }
   } while (watch && watch->pause(std::chrono::seconds(1)));
   return code_of(watch ? watch->asked_to_end() : 0);
@@ -101,6 +129,7 @@ void add_locks(CLI::App& app, Globals& globals, Action& chosen) {
       "--watch", asked->is_live,
       "again every second, until Ctrl-C, with what ran out meanwhile; SIGHUP reads the "
       "nodes in the file again");
+  add_wide(command, asked->wide);
   globals.add_flags_to(command);
   command.callback(
       [=, &globals, &chosen] { chosen = [=, &globals] { return locks(globals, *asked); }; });

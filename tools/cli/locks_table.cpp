@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -37,11 +38,22 @@ Row row_of(const HeldLock& lock) {
 
 }  // namespace
 
-std::string locks_table(const std::vector<HeldLock>& locks) {
-  std::vector<Row> rows = {{"RESOURCE", "MODE", "HOLDER", "HELD FOR", "EXPIRES IN", "WAITERS",
-                            "FENCING TOKEN", "NODES"}};
-  for (const HeldLock& lock : locks) rows.push_back(row_of(lock));
-  return in_columns(rows);
+int nodes_asked(const LockList& list) {
+  return static_cast<int>(list.outcome.votes.size());
+}
+
+std::string locks_table(const std::vector<HeldLock>& locks, int nodes, std::size_t width) {
+  const auto all = [&](auto usual) { return std::ranges::all_of(locks, usual); };
+  Table table({{.heading = "RESOURCE", .is_name = true},
+               {"MODE", all([](const HeldLock& lock) { return mode_of(lock) == "exclusive"; })},
+               {.heading = "HOLDER", .is_name = true},
+               {"HELD FOR"},
+               {"EXPIRES IN"},
+               {"WAITERS", all([](const HeldLock& lock) { return lock.waiters == 0; }), true},
+               {.heading = "FENCING TOKEN", .quiet = true},
+               {"NODES", all([&](const HeldLock& lock) { return lock.nodes == nodes; })}});
+  for (const HeldLock& lock : locks) table.add(row_of(lock));
+  return table.text(width);
 }
 
 std::string counts_of(const LockList& list) {
@@ -57,6 +69,7 @@ Json held_lock_json(const HeldLock& lock) {
     one["permit"] = lock.permit;
   }
   if (lock.leads) one["leads"] = true;
+  if (!lock.leader_value.empty()) one["leader_value"] = lock.leader_value;
   if (!lock.group.empty()) one["group"] = lock.group;
   one["label"] = lock.label;
   one["token_begin"] = lock.token_begin;

@@ -31,6 +31,7 @@ struct MembersArguments {
   std::optional<std::string> from;
   std::optional<nanoseconds> wait;
   bool force = false;
+  bool wide = false;
 };
 
 /// The nodes in a configuration file.
@@ -140,7 +141,8 @@ class Work {
     if (globals_.json) {
       print(members_json(reports));
     } else {
-      print(members_text(reports));
+      const Screen screen = Screen::of_output(asked_.wide);
+      print({.text = members_text(reports, screen.width)}, screen);
     }
   }
 
@@ -310,6 +312,7 @@ void add_members(CLI::App& app, Globals& globals, Action& chosen) {
     chosen = [=, &globals] { return Work(globals, *asked).run(); };
   };
   add(command);
+  add_wide(command, asked->wide);
   command.require_subcommand(0, 1);
   CLI::App* verb = nullptr;
   const auto add_verb = [&](const char* name, const char* help) {

@@ -32,18 +32,23 @@ std::string clients_of(const Member& member) {
 
 }  // namespace
 
-std::string members_text(const std::vector<MembersReport>& groups) {
+std::string members_text(const std::vector<MembersReport>& groups, std::size_t width) {
   std::string text;
   for (const MembersReport& group : groups) {
     if (!group.group.empty()) text += "group " + group.group + ":\n";
-    std::vector<Row> rows{{"NAME", "STATE", "EPOCH", "LIST", "CLIENTS WITH OTHER NODES"}};
+    const auto all = [&](auto usual) { return std::ranges::all_of(group.members, usual); };
+    Table table(
+        {{.heading = "NAME", .is_name = true},
+         {"STATE"},
+         {"EPOCH", all([&](const Member& member) { return member.epoch == group.epoch; })},
+         {"LIST", all([](const Member& member) { return member.in_list && member.in_new_list; })},
+         {"CLIENTS WITH OTHER NODES",
+          all([](const Member& member) { return clients_of(member) == "0"; })}});
     for (const Member& member : group.members) {
-      rows.push_back({member.name, std::string(to_string(member.state)),
-                      member.epoch ? std::to_string(*member.epoch) : "-", lists_of(member),
-                      clients_of(member)});
+      table.add({member.name, std::string(to_string(member.state)), member.epoch ? std::to_string(*member.epoch) : "-",
+                 lists_of(member), clients_of(member)});
     }
-    text += in_columns(rows);
-    text += "next: " + group.next_step;
+    text += table.text(width) + "next: " + group.next_step;
     if (&group != &groups.back()) text += "\n";
   }
   return text;

@@ -1,6 +1,7 @@
 #include "output.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -28,6 +29,38 @@ std::string in_printable_lines(std::string_view text) {
   return lines + printable(text);
 }
 
+/// What begins a line in this colour, and is bold.
+const char* begin_of(Colour colour) {
+  switch (colour) {
+    case Colour::green: return "\x1b[1;32m";
+    case Colour::yellow: return "\x1b[1;33m";
+    case Colour::red: return "\x1b[1;31m";
+  }
+  return "";
+}
+
+struct Line {
+  std::string text;
+  std::size_t width;  ///< as it is shown
+};
+
+/// Adds the printable lines of a text, each between the same two words.
+void add_lines(std::vector<Line>& lines, const std::string& text, std::size_t width,
+               const char* begin, const char* end) {
+  std::istringstream from(wrapped(in_printable_lines(text), width));
+  for (std::string line; std::getline(from, line);) {
+    lines.push_back({begin + line + end, width_of(line)});
+  }
+}
+
+std::vector<Line> lines_of(const View& view, const Screen& screen) {
+  std::vector<Line> lines;
+  add_lines(lines, view.headline, screen.width, screen.colours ? begin_of(view.colour) : "",
+            screen.colours ? "\x1b[0m" : "");
+  add_lines(lines, view.text, screen.width, "", "");
+  return lines;
+}
+
 }  // namespace
 
 std::string text_of(const Json& document) {
@@ -43,46 +76,43 @@ void print(const Json& document, std::FILE* to) {
   write(text_of(document) + "\n", to);
 }
 
-void print_over_the_last(const std::string& text) {
-  constexpr const char* home = "\x1b[H";
-  constexpr const char* clear_line = "\x1b[K";
-  constexpr const char* clear_below = "\x1b[J";
-  std::string drawn = home;
-  for (const char letter : in_printable_lines(text)) {
-    if (letter == '\n') drawn += clear_line;
-    drawn += letter;
+const char* to_string(Colour colour) {
+  switch (colour) {
+    case Colour::green: return "green";
+    case Colour::yellow: return "yellow";
+    case Colour::red: return "red";
   }
-  write(drawn + clear_line + clear_below + "\n", stdout);
+  return "unknown";
 }
 
-std::size_t width_of(std::string_view text) {
-  const auto begins_character = [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;  // the others go on with one
-  };
-  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
-}
-
-std::string padded(std::string text, std::size_t width) {
-  text.append(width - std::min(width, width_of(text)), ' ');
-  return text;
-}
-
-std::string in_columns(std::vector<Row> rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (Row& row : rows) {
-    for (std::string& word : row) word = printable(word);
-  }
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  }
+void print(const View& view, const Screen& screen) {
   std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      text += i + 1 < row.size() ? padded(row[i], widths[i] + 2) : row[i];
+  for (const Line& line : lines_of(view, screen)) text += line.text + '\n';
+  write(text, stdout);
+}
+
+void draw(const View& view, const Screen& screen) {
+  constexpr const char* home = "\x1b[H";
+  constexpr const char* to_the_next_line = "\x1b[K\n";
+  constexpr const char* clear_below = "\x1b[J";
+  const std::vector<Line> lines = lines_of(view, screen);
+  std::string drawn = home;
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
+    const bool is_last = i + 1 == lines.size();
+    // A line that is longer than the terminal is wide takes several of its rows.
+    rows += screen.columns == unlimited || line.width == 0
+                ? 1
+                : (line.width + screen.columns - 1) / screen.columns;
+    // The cursor stays in the row below the last line, so that nothing scrolls.
+    if (screen.rows != unlimited && rows + (is_last ? 1 : 2) > screen.rows) {
+      drawn += "... " + std::to_string(lines.size() - i) + " more lines" + to_the_next_line;
+      break;
     }
-    text += '\n';
+    drawn += line.text + to_the_next_line;
   }
-  return text;
+  write(drawn + clear_below, stdout);
 }
 
 std::string roughly(std::chrono::milliseconds span) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "failure.hpp"
+#include "screen.hpp"
+#include "table.hpp"
 
 namespace quorumlock::cli {
 
@@ -18,22 +20,30 @@ using Json = nlohmann::ordered_json;
 /// not be printed is not a success.
 /// Each of its lines is made printable().
 void print(const std::string& text, std::FILE* to = stdout);
-/// Prints the text over what the terminal shows, without the flicker of clearing it first.
-void print_over_the_last(const std::string& text);
+
+/// green: all is well. yellow: locks can be had, and something endangers them. red: they cannot.
+enum class Colour { green, yellow, red };
+/// The name in the list above.
+const char* to_string(Colour colour);
+
+/// A text for a terminal, below a headline in a colour. Both are wrapped at the terminal's width.
+struct View {
+  Colour colour = Colour::green;
+  std::string headline = {};  ///< may be empty
+  std::string text = {};
+};
+/// Prints it as print() does.
+void print(const View& view, const Screen& screen);
+/// Draws it over what the terminal shows, without the flicker of clearing that first. If it does
+/// not fit, its last line says how many lines are missing.
+void draw(const View& view, const Screen& screen);
+
 /// Writes a document on one line. Bytes that are not UTF-8 are replaced, and what could steer a
 /// terminal is escaped.
 std::string text_of(const Json& document);
 /// Prints text_of() a document.
 void print(const Json& document, std::FILE* to = stdout);
 
-using Row = std::vector<std::string>;
-/// Returns a printable text with spaces after it, so that it has at least this many characters.
-std::string padded(std::string text, std::size_t width);
-/// How many characters a printable text has.
-std::size_t width_of(std::string_view text);
-/// Returns a line for each row, with columns as wide as their widest word. Words are made
-/// printable().
-std::string in_columns(std::vector<Row> rows);
 /// Writes whole seconds, or ms below ten seconds.
 std::string roughly(std::chrono::milliseconds span);
 

@@ -14,8 +14,10 @@ namespace quorumlock::cli {
 // in status_table.hpp.
 /// The waiters of all locks; the permits of a semaphore share a line.
 int waiting_in(const LockList& list);
-/// Returns a line of headings, and a line for each lock.
-std::string locks_table(const std::vector<HeldLock>& locks);
+/// How many nodes were asked for the list.
+int nodes_asked(const LockList& list);
+/// Returns a line of headings, and a line for each of these locks on so many nodes.
+std::string locks_table(const std::vector<HeldLock>& locks, int nodes, std::size_t width);
 /// Returns "2 held, 3 waiting".
 std::string counts_of(const LockList& list);
 Json held_lock_json(const HeldLock& lock);

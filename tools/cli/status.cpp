@@ -1,5 +1,4 @@
 #include <signal.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "commands.hpp"
 #include "globals.hpp"
+#include "headline.hpp"
 #include "lookout.hpp"
 #include "reports.hpp"
 #include "status_table.hpp"
@@ -41,14 +41,14 @@ class LocksBelow {
   }
 
   /// Empty before the first list.
-  std::string text() {
+  std::string text(std::size_t width) {
     const auto seen = last();
     if (seen == nullptr) return {};
     if (!seen->value) return std::string("\n\n") + seen->value.error().what();
     const LockList& list = *seen->value;
     std::string text = "\n\n" + counts_of(list);
     if (!list.locks.empty()) text += "; the most waited for, then the longest held:\n";
-    if (!list.locks.empty()) text += locks_table(first_of(list));
+    if (!list.locks.empty()) text += locks_table(first_of(list), nodes_asked(list), width);
     if (text.back() == '\n') text.pop_back();
     return text;
   }
@@ -85,20 +85,33 @@ class LocksBelow {
   Lookout<LockList> lookout_;
 };
 
-int once(const Globals& globals, StatusWatch& watch) {
+struct StatusArguments {
+  bool is_live = false;
+  bool wide = false;
+};
+
+/// On a terminal a headline says what a person has to know first. Elsewhere there is the verdict
+/// alone, as a line for scripts.
+View view_of(const ClusterStatus& status, const Screen& screen) {
+  if (!screen.is_terminal) return {.text = verdict(status) + "\n" + table(status, screen.width)};
+  const Headline headline = headline_of(status, findings_of(status));
+  return {headline.colour, headline.text(), table(status, screen.width)};
+}
+
+int once(const Globals& globals, StatusWatch& watch, bool wide) {
   const std::optional<ClusterStatus> status = watch.look();
   if (!status) throw Failure::interrupted(watch.asked_to_end(), "while looking at the nodes");
   if (globals.json) {
     print(status_json(*status));
   } else {
-    print(table(*status));
+    const Screen screen = Screen::of_output(wide);
+    print(view_of(*status, screen), screen);
   }
   return status->has_quorum() ? ExitCode::done : ExitCode::no_quorum;
 }
 
-int live(const Globals& globals, StatusWatch& watch, Coordinator& coordinator) {
+int live(const Globals& globals, StatusWatch& watch, Coordinator& coordinator, bool wide) {
   LocksBelow locks(coordinator);
-  const bool redraw = !globals.json && ::isatty(STDOUT_FILENO) == 1;
   do {
     const std::optional<ClusterStatus> status = watch.look();
     if (!status) break;
@@ -107,11 +120,13 @@ int live(const Globals& globals, StatusWatch& watch, Coordinator& coordinator) {
       shown["locks"] = locks.document();
       print(shown);
     } else {
-      const std::string text = table(*status) + locks.text();
-      if (redraw) {
-        print_over_the_last(text);
+      const Screen screen = Screen::of_output(wide);
+      View view = view_of(*status, screen);
+      view.text += locks.text(screen.width);
+      if (screen.is_terminal) {
+        draw(view, screen);
       } else {
-        print(text + "\n");
+        print(view.text + "\n");
       }
     }
   } while (watch.pause(between_looks));
@@ -122,11 +137,12 @@ int live(const Globals& globals, StatusWatch& watch, Coordinator& coordinator) {
 }  // namespace
 
 void add_status(CLI::App& app, Globals& globals, Action& chosen) {
-  auto is_live = std::make_shared<bool>(false);
+  auto asked = std::make_shared<StatusArguments>();
   CLI::App& command = *app.add_subcommand("status", "show how each node fares as a voter");
-  command.add_flag("--watch", *is_live,
+  command.add_flag("--watch", asked->is_live,
                    "again every second, with the locks that are most waited for, until Ctrl-C; "
                    "SIGHUP reads the nodes in the file again");
+  add_wide(command, asked->wide);
   globals.add_flags_to(command);
   command.callback([=, &globals, &chosen] {
     chosen = [=, &globals] {
@@ -135,7 +151,8 @@ void add_status(CLI::App& app, Globals& globals, Action& chosen) {
       Coordinator coordinator = coordinator_with(options);
       NodesWatch nodes(globals, options, coordinator);
       StatusWatch watch(coordinator, signals, &nodes);
-      return *is_live ? live(globals, watch, coordinator) : once(globals, watch);
+      return asked->is_live ? live(globals, watch, coordinator, asked->wide)
+                            : once(globals, watch, asked->wide);
     };
   });
 }

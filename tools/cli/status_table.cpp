@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
-
-#include <quorumlock/event.hpp>
 
 namespace quorumlock::cli {
 namespace {
 
 using std::chrono::nanoseconds;
+
+/// A clock that is off by less is nothing to look at.
+constexpr nanoseconds usual_offset = std::chrono::milliseconds(100);
 
 std::string formatted(const char* format, double number) {
   char text[64];
@@ -68,7 +70,7 @@ std::string remark(const NodeStatus& node) {
     if (!node.enrolment.clocks_order_fences_since) return {};
     return "the order of its fencing tokens rests on clocks (fences_by_clock): see doctor";
   }
-  std::string text(node.reason == Vote::pending ? to_string(node.state) : describe(node.reason));
+  std::string text(reason_of(node));
   const bool twice = node.reason == Vote::clock_jumped || node.reason == Vote::same_server;
   if (!node.trouble.empty()) text = twice ? node.trouble : text + ": " + node.trouble;
   if (node.clock.mistrusted_for > nanoseconds::zero()) {
@@ -167,24 +169,6 @@ Json node_json(const NodeStatus& node) {
           {"same_server_as", node.same_server_as}};
 }
 
-std::string aligned(std::vector<Row> rows, const std::vector<std::string>& remarks) {
-  Row::size_type columns = rows.front().size();
-  std::vector<std::size_t> widths(columns);
-  for (Row& row : rows) {
-    for (std::string& word : row) word = printable(word);
-    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  }
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t i = 0; i < columns; ++i) line += padded(rows[r][i], widths[i] + 2);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += "\n" + line;
-    if (!remarks[r].empty()) text += "\n    " + printable(remarks[r]);
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string verdict(const ClusterStatus& status) {
@@ -201,24 +185,57 @@ std::string verdict(const ClusterStatus& status) {
   return text;
 }
 
-std::string table(const ClusterStatus& status) {
-  std::vector<Row> rows{{"NODE", "VOTES", "ROUND TRIP", "ROLE", "VERSION", "TO DISK",
-                         "AT THE LIMIT", "CLOCK", "DRIFT"}};
-  std::vector<std::string> remarks{""};
+std::string_view reason_of(const NodeStatus& node) {
+  return node.reason == Vote::pending ? to_string(node.state) : describe(node.reason);
+}
+
+std::string table(const ClusterStatus& status, std::size_t width) {
+  // A node that does not answer says nothing about itself.
+  const auto all = [&](auto usual) {
+    return std::ranges::all_of(status.nodes, [&](const NodeStatus& node) {
+      return !node.round_trip.has_value() || usual(node);
+    });
+  };
+  const auto answering = std::ranges::find_if(
+      status.nodes, [](const NodeStatus& node) { return node.round_trip.has_value(); });
+  const bool one_group = status.groups.size() < 2;
+  std::vector<Table::Column> columns{
+      {.heading = "NODE", .is_name = true},
+      {"VOTES"},
+      {"ROUND TRIP"},
+      {"ROLE", all([](const NodeStatus& node) { return node.role == "master"; })},
+      {"VERSION", all([&](const NodeStatus& node) { return node.version == answering->version; })},
+      {"TO DISK", all([](const NodeStatus& node) { return node.persistence.durable; })},
+      {"AT THE LIMIT", all([](const NodeStatus& node) {
+         return node.memory.limit == 0 || node.memory.eviction_policy == "noeviction";
+       })},
+      {"CLOCK", all([](const NodeStatus& node) {
+         return node.clock.offset && std::chrono::abs(*node.clock.offset) < usual_offset;
+       })},
+      {"DRIFT", all([&](const NodeStatus& node) {
+         return std::abs(node.clock.drift.value_or(0)) < status.drift_factor / 2;
+       })}};
+  if (!status.groups.empty()) {
+    columns.insert(columns.begin() + 1, {.heading = "GROUP", .quiet = one_group, .is_name = true});
+  }
+  Table table(std::move(columns));
   for (const NodeStatus& node : status.nodes) {
     const bool answered = node.round_trip.has_value();
-    rows.push_back({node.node, node.votes ? "yes" : "no", round_trip(node), or_dash(node.role),
-                    or_dash(node.version), answered ? persistence(node.persistence) : "-",
-                    answered ? eviction(node.memory) : "-", offset(node.clock), drift(node.clock)});
-    remarks.push_back(remark(node));
+    Row cells{node.node,
+              node.votes ? "yes" : "no",
+              round_trip(node),
+              or_dash(node.role),
+              or_dash(node.version),
+              answered ? persistence(node.persistence) : "-",
+              answered ? eviction(node.memory) : "-",
+              offset(node.clock),
+              drift(node.clock)};
+    if (!status.groups.empty()) cells.insert(cells.begin() + 1, node.group);
+    table.add(std::move(cells), remark(node));
   }
-  if (!status.groups.empty()) {
-    rows.front().insert(rows.front().begin() + 1, "GROUP");
-    for (std::size_t i = 0; i < status.nodes.size(); ++i) {
-      rows[i + 1].insert(rows[i + 1].begin() + 1, status.nodes[i].group);
-    }
-  }
-  return verdict(status) + aligned(std::move(rows), remarks);
+  std::string text = table.text(width);
+  text.pop_back();
+  return text;
 }
 
 Json document(const ClusterStatus& status) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include <quorumlock/status.hpp>
 
@@ -10,8 +12,10 @@ namespace quorumlock::cli {
 
 /// Returns "4 of 5 nodes may vote; a quorum is 3".
 std::string verdict(const ClusterStatus& status);
+/// Why a node does not vote, in a few words.
+std::string_view reason_of(const NodeStatus& node);
 /// Returns a table for people: a line for each node, and one more for each that does not vote.
-std::string table(const ClusterStatus& status);
+std::string table(const ClusterStatus& status, std::size_t width);
 /// Returns JSON for programs. Unknown values are null.
 Json document(const ClusterStatus& status);
 /// Returns the same, and an error if too few nodes may vote: the document of `status --json`.

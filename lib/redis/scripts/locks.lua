@@ -1,11 +1,12 @@
 -- Lists a part of the locks, or of the permits, that a node has. Changes nothing.
 --
 --   ARGV     cursor, pattern of the keys, how many keys to look at, the prefix of semaphores' keys (empty: locks)
---   returns  {next cursor, time, {key, kind of value, pttl, fencing counter, waiters, holders, leads, next}, ...}
+--   returns  {next cursor, time, {key, kind of value, pttl, fencing counter, waiters, holders, leads, next, value}, ...}
 --            kind      "readers" if readers have the lock, else "string"
 --            holders   {token}, or {token, ms at which its life ends, ...} of readers
 --            leads     1 if the holder has announced itself as a leader (announce.lua), else 0
 --            next      the first waiter; empty if there is none
+--            value     what the leader has announced, 1000 bytes at most; empty if it does not lead
 -- A key is a lock if its holder's token has a label, or if it has a fencing counter or a line. Keys that this
 -- user may not read are left out. At most 20 readers and 1000 waiters of a lock are looked at.
 local now = redis.call('TIME')
@@ -47,10 +48,11 @@ local function look_at(key)
     return nil
   end
   -- pcall is used because this user may not be allowed to read the record. A record may outlive its leader.
-  local leader = ARGV[4] == '' and redis.pcall('HMGET', 'quorumlock:leader:' .. key, 'token')[1]
-  local leads = leader == holders[1] and 1 or 0
+  local leader = ARGV[4] == '' and redis.pcall('HMGET', 'quorumlock:leader:' .. key, 'token', 'value') or {}
+  local leads = leader[1] == holders[1] and 1 or 0
+  local value = leads == 1 and string.sub(leader[2] or '', 1, 1000) or ''
   local waiters, first = waiters_of(lock)
-  return {key, kind, redis.call('PTTL', key), counter or '', waiters, holders, leads, first}
+  return {key, kind, redis.call('PTTL', key), counter or '', waiters, holders, leads, first, value}
 end
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local found = {page[1], time}

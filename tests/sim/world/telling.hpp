@@ -37,14 +37,14 @@ class Telling {
     const std::string name = "operation " + std::to_string(one.number);
     const core::Time due = core::later(one.requested, waits ? one.wait : send_within);
     const bool goes_on = one.wait < send_within && (how.attempts == 1 || one.capacity != 0);
-    if ((how.unsent_before || (waits && !goes_on)) && awake <= due && now > due + slack) {
+    if ((how.unsent || (waits && !goes_on)) && awake <= due && now > due + slack) {
       report_(name + " waited beyond its wait");
     }
-    if (how.unsent_before && (how.why != Errc::timed_out || how.attempts != 0 || now < due)) {
+    if (how.unsent && (how.why != Errc::timed_out || how.attempts != 0 || now < due)) {
       report_(name + " is refused as never sent, and was or could still have been");
     }
     const bool ran_out = how.why == Errc::contended || how.why == Errc::no_quorum;
-    if (!how.unsent_before && how.attempts == 0 && ran_out) {
+    if (!how.unsent && how.attempts == 0 && ran_out) {
       report_(name + " is refused with answers of nodes that were never asked");
     }
   }

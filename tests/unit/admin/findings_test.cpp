@@ -126,6 +126,18 @@ TEST(Findings, AQuorumWithoutASpareVoteIsAWarning) {
   }
 }
 
+TEST(Findings, TheGravestComeFirst) {
+  // Of those that are as grave, the ones about nodes that do not vote come first.
+  ClusterStatus status = cluster_of(5);
+  status.nodes[0].persistence.append_only = false;
+  status.nodes[1].votes = false;
+  status.nodes[1].state = NodeState::down;
+  status.nodes[2].memory = {100, "allkeys-lru"};
+  std::vector<std::string> found;
+  for (const Finding& finding : findings_of(status)) found.push_back(finding.code);
+  EXPECT_THAT(found, ElementsAre("eviction", "unreachable", "no_fsync"));
+}
+
 TEST(Findings, AGroupWithoutASpareVoteIsNamed) {
   ClusterStatus status = cluster_of(6);
   status.quorum = 0;
@@ -138,28 +150,30 @@ TEST(Findings, AGroupWithoutASpareVoteIsNamed) {
 
 TEST(Findings, ANodeThatRefusesEveryWriteIsAnErrorInItsOwnWords) {
   // The remedy depends on the reason. Whether it was enrolled before it refused makes no
-  // difference.
-  for (const bool enrolled : {true, false}) {
+  // difference. To wait is no remedy. The dot of a server's sentence is left out.
+  using Standing = NodeEnrolment::Standing;
+  for (const Standing standing : {Standing::enrolled, Standing::refused, Standing::quarantined}) {
+    const bool enrolled = standing == Standing::enrolled;
     for (const auto& [words, remedy] :
-         {std::pair("OOM command not allowed when used memory > 'maxmemory'.",
+         {std::pair("OOM command not allowed when used memory > 'maxmemory'",
                     "raise its maxmemory"),
           {"MISCONF Redis is configured to save RDB snapshots", "make room on its disk"},
-          {"NOREPLICAS Not enough good replicas to write.", "min-replicas-to-write"},
-          {"READONLY You can't write against a read only replica.", "standalone servers only"},
+          {"NOREPLICAS Not enough good replicas to write", "min-replicas-to-write"},
+          {"READONLY You can't write against a read only replica", "standalone servers only"},
           {"ERR unknown command 'EVALSHA'", "rename-command"}}) {
       ClusterStatus status = cluster_of(5);
       NodeStatus& node = status.nodes[1];
       node.votes = false;
       node.reason = Vote::refuses_writes;
-      node.trouble = enrolled ? words : std::string("cannot be enrolled: ") + words;
+      node.trouble = std::string(enrolled ? "" : "cannot be enrolled: ") + words + ".";
       node.state = enrolled ? NodeState::up : NodeState::quarantined;
-      if (!enrolled) node.enrolment.standing = NodeEnrolment::Standing::refused;
+      node.enrolment.standing = standing;
       const std::vector<Finding> found = findings_of(status);
       ASSERT_EQ(found.size(), 1U) << words;
       EXPECT_EQ(found[0].severity, Severity::error);
       EXPECT_EQ(found[0].node, "node 1");
       EXPECT_EQ(found[0].code, "refuses_writes");
-      EXPECT_THAT(found[0].what, HasSubstr(words));
+      EXPECT_THAT(found[0].what, testing::EndsWith(words));
       EXPECT_THAT(found[0].remedy, HasSubstr(remedy));
     }
   }
@@ -238,7 +252,7 @@ TEST(Findings, AServerOfAnotherKindHasNoOtherFinding) {
                 node.votes = false;
                 node.trouble = "is Redis 6.2.14, which is too old";
               }),
-              ElementsAre("warning no_spare_vote", "error too_old"));
+              ElementsAre("error too_old", "warning no_spare_vote"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.version = "valkey 8.0.1"; }), IsEmpty());
   EXPECT_THAT(codes([](NodeStatus& node) { node.same_server_as = {"node 0"}; }),
               ElementsAre("error same_server"));
@@ -261,7 +275,7 @@ TEST(Findings, OpenAndMissingAccessIsReported) {
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.access.missing_rights = {"client|kill", "zadd", "&quorumlock:*", "new"};
               }),
-              ElementsAre("hint missing_right", "error missing_right", "hint missing_right"));
+              ElementsAre("error missing_right", "hint missing_right", "hint missing_right"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.access.open_to_all = true; }),
               ElementsAre("error unprotected"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.access = {}; }), IsEmpty());

@@ -32,8 +32,9 @@ std::string bulks(const std::vector<std::string>& words) {
 std::string held(const std::string& key, const std::vector<std::string>& holders,
                  const std::string& pttl = "900", const std::string& fence = "1699999988000000",
                  const std::string& kind = "string", bool leads = false) {
-  return "*8\r\n" + bulk(key) + bulk(kind) + ":" + pttl + "\r\n" + bulk(fence) + ":3\r\n" +
-         bulks(holders) + (leads ? ":1\r\n" : ":0\r\n") + bulk("w0123456789abcdef.7@web-4:1");
+  return "*9\r\n" + bulk(key) + bulk(kind) + ":" + pttl + "\r\n" + bulk(fence) + ":3\r\n" +
+         bulks(holders) + (leads ? ":1\r\n" : ":0\r\n") + bulk("w0123456789abcdef.7@web-4:1") +
+         bulk(leads ? "10.0.0.3:9000" : "");
 }
 
 /// Adds a page of a node whose clock says 1,700,000,000 s.
@@ -79,6 +80,7 @@ TEST(LockList, ALeaderIsOneForAQuorum) {
   const std::vector<HeldLock> all = count.on(2);
   ASSERT_EQ(all.size(), 3U);
   EXPECT_TRUE(all[0].leads);
+  EXPECT_EQ(all[0].leader_value, "10.0.0.3:9000");
   EXPECT_FALSE(all[1].leads);
   EXPECT_FALSE(all[2].leads);
 }

@@ -81,7 +81,7 @@ TEST_F(AcquisitionsBurst, AttemptsThatFailAtOnceLetTheWholeQueueGo) {
   EXPECT_EQ(driver_.count<core::Refused>(), 100U);
   for (const core::Refused& refused : driver_.all<core::Refused>()) {
     EXPECT_EQ(refused.why, Errc::no_quorum);
-    EXPECT_FALSE(refused.unsent_before);
+    EXPECT_FALSE(refused.unsent);
   }
 }
 
@@ -131,8 +131,11 @@ TEST_F(AcquisitionsBurst, WithoutAWaitItIsRefusedWhenItIsNotSentInTime) {
     EXPECT_GE(refused.user, 2U);
     EXPECT_EQ(refused.why, Errc::timed_out);
     EXPECT_EQ(refused.attempts, 0);
-    EXPECT_EQ(refused.unsent_before, refused.user - 2);
-    before.insert(refused.unsent_before.value_or(99));
+    ASSERT_TRUE(refused.unsent);
+    EXPECT_EQ(refused.unsent->before, refused.user - 2);
+    EXPECT_EQ(refused.unsent->waited, 500ms);
+    EXPECT_EQ(refused.unsent->full.size(), 3) << "that is why it was not sent";
+    before.insert(refused.unsent->before);
   }
   EXPECT_EQ(before, (std::set<std::uint64_t>{0, 1, 2}));
   // The two attempts that were sent still win, and nothing is sent for the refused ones.
@@ -156,8 +159,8 @@ TEST_F(AcquisitionsBurst, WithAWaitItIsRefusedAtItsEnd) {
   const auto refused = driver_.all<core::Refused>();
   ASSERT_EQ(refused.size(), 2U);
   for (const core::Refused& one : refused) {
-    EXPECT_EQ(one.unsent_before.has_value(), one.attempts == 0);
-    EXPECT_EQ(one.unsent_before.value_or(0), 0U);
+    EXPECT_EQ(one.unsent.has_value(), one.attempts == 0);
+    EXPECT_EQ(one.unsent.value_or(core::Unsent()).before, 0U);
   }
 }
 
@@ -189,7 +192,7 @@ TEST_F(AcquisitionsBurst, AWaiterCancelledInTheQueueLeavesIt) {
   driver_.cancel(waiters_[3]);
   for (const core::Refused& refused : driver_.all<core::Refused>()) {
     EXPECT_EQ(refused.why, Errc::cancelled);
-    EXPECT_FALSE(refused.unsent_before);
+    EXPECT_FALSE(refused.unsent);
   }
   EXPECT_EQ(driver_.count<core::Refused>(), 2U);
   driver_.forget_seen();

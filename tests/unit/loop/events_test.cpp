@@ -230,8 +230,9 @@ TEST_F(EventsTest, AWaiterStarvesIfItsWaitRunsOut) {
   EXPECT_EQ(starved.resource, "orders:42, orders:43");
   EXPECT_EQ(starved.holder, "web-4:7");
   EXPECT_EQ(starved.reason, "the wait ran out while the lock was held by web-4:7");
-  refused.unsent_before = 900;
-  EXPECT_TRUE(event_of(refused).reason.ends_with("900 requests of this process were before it"));
+  refused.unsent = core::Unsent{.before = 900, .waited = 2s};
+  EXPECT_EQ(event_of(refused).reason,
+            "it could not be sent in time: it waited for 2 s, with 900 others before it");
   for (const Errc why : {Errc::contended, Errc::no_quorum, Errc::cancelled, Errc::closed}) {
     refused.why = why;
     events.take(driver.now, refused);

@@ -59,5 +59,17 @@ TEST(WhyRefused, CountsThePermits) {
   EXPECT_EQ(why_no_permit(refused(Errc::no_quorum), 3), "");
 }
 
+TEST(WhyRefused, WhatWasNeverSentSaysHowLongItWaitedAndForWhat) {
+  EXPECT_EQ(why_unsent({.before = 35, .waited = 502ms}, 5),
+            "it waited for 502 ms, with 35 others before it");
+  core::NodeSet full;
+  for (const int node : {0, 1, 4}) full.add(node);
+  EXPECT_EQ(why_unsent({.waited = 2s, .renewals = 800, .full = full}, 5),
+            "it waited for 2 s, with 800 renewals of leases that go first, with 3 of 5 nodes that "
+            "answer too slowly to be sent more");
+  EXPECT_EQ(why_unsent({.waited = 2s}, 5),
+            "it waited for 2 s, while this process was busy with other things");
+}
+
 }  // namespace
 }  // namespace quorumlock::detail

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "headline.hpp"
 #include "reports.hpp"
 #include "status_table.hpp"
 
@@ -58,9 +59,11 @@ Json error_document(const Error& error) {
 
 Json status_event(const Result<ClusterStatus>& status) {
   if (!status) return error_document(status.error());
+  const std::vector<Finding> findings = findings_of(*status);
   return {{"verdict", verdict(*status)},
+          {"headline", headline_of(*status, findings).document()},
           {"status", status_json(*status)},
-          {"doctor", findings_json(findings_of(*status))}};
+          {"doctor", findings_json(findings)}};
 }
 
 Json locks_event(const Result<LockList>& list, const LocksWindow& window, Json ran_out) {

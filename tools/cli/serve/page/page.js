@@ -3,7 +3,7 @@
 const part = (id) => document.getElementById(id);
 const rowsOfAPage = 100, silence = 6000, looksKept = 600, historyKept = 200, namesShown = 20;
 let source = null, heard = 0, from = 0, matching = 0, resource = '', lastState = '', typing = 0;
-const votes = [], waiting = [];
+const votes = [], waiting = [], tones = { error: 'bad', warning: 'warning', hint: '' };
 
 // Names and labels are whatever a client chose. What could change how a line is read is escaped as the command line
 // does it (quorumlock/event.hpp).
@@ -13,9 +13,11 @@ const printable = (text) => String(text).replace(/[\u0000-\u001f\u007f-\u009f\u0
 // `texts` are the columns whose words may be long, and are broken into lines.
 function row(key, cells, texts) {
   const tr = document.createElement('tr');
+  tr.setAttribute('role', 'row');
   tr.dataset.key = key;
   cells.forEach((cell, index) => {
     const place = document.createElement(index === 0 ? 'th' : 'td');
+    place.setAttribute('role', index === 0 ? 'rowheader' : 'cell');
     if (index === 0) place.scope = 'row';
     if (texts.includes(index)) place.className = 'text';
     if (cell instanceof Node) place.append(cell); else place.textContent = printable(cell);
@@ -24,10 +26,10 @@ function row(key, cells, texts) {
   return tr;
 }
 
-function item(text, bad = false) {
+function item(text, tone = '') {
   const li = document.createElement('li');
   li.dataset.key = li.textContent = printable(text);
-  li.classList.toggle('bad', bad);
+  li.className = tone;
   return li;
 }
 
@@ -36,6 +38,8 @@ function item(text, bad = false) {
 function fill(id, made) {
   const list = part(id), focused = list.contains(document.activeElement) ? document.activeElement : null;
   const place = focused ? [...list.querySelectorAll('a')].indexOf(focused) : 0;
+  const headings = [...list.closest('table')?.querySelectorAll('thead th') ?? []].map((one) => one.textContent);
+  for (const { cells } of made) [...cells ?? []].forEach((cell, index) => { cell.dataset.label = headings[index]; });
   const used = new Map(), known = new Map([...list.children].map((one) => [one.dataset.key, one]));
   for (const { dataset } of made) {  // those of one key differ by their order
     const before = used.get(dataset.key) ?? 0;
@@ -74,10 +78,17 @@ function say(id, words, bad = false) {
   place.classList.toggle('bad', bad);
 }
 
+function showHeadline({ colour, state, wrong, to_do }) {
+  say('verdict', state);
+  say('wrong', wrong);
+  say('to-do', to_do);
+  part('headline').className = colour;
+}
+
 function showStatus(news) {
-  if (news.error) return say('verdict', news.error.message, true);
+  if (news.error) return showHeadline({ colour: 'red', state: news.error.message, wrong: '', to_do: '' });
   const status = news.status;
-  say('verdict', (status.can_lock ? 'Locks can be had: ' : 'No lock can be had: ') + news.verdict, !status.can_lock);
+  showHeadline(news.headline);
   fill('nodes', status.nodes.map((node) => {
     const tr = row(`${node.group} ${node.node}`, [node.node, node.votes ? 'yes' : 'NO', node.state,
       node.round_trip_ms === null ? '-' : `${node.round_trip_ms.toFixed(2)} ms`,
@@ -87,7 +98,7 @@ function showStatus(news) {
     return tr;
   }));
   const found = news.doctor.findings.map((one) =>
-    item(`${one.severity}: ${one.node ? `${one.node} ` : ''}${one.what}. Remedy: ${one.remedy}`, one.severity !== 'hint'));
+    item(`${one.severity}: ${one.node ? `${one.node} ` : ''}${one.what}. Remedy: ${one.remedy}`, tones[one.severity]));
   fill('doctor', found.length ? found : [item('Nothing endangers locks on these nodes.')]);
   draw('votes', votes, status.voters, status.nodes.length, status.quorum);
   say('votes-text', `Now ${status.voters} of ${status.nodes.length}; at least ${Math.min(...counts(votes))} ${since(votes)}` +
@@ -106,12 +117,22 @@ function draw(id, values, value, most, mark) {
     for (const [key, its] of Object.entries(attributes)) made.setAttribute(key, its);
     return made;
   };
-  const y = (count) => 75 - 70 * count / Math.max(most, 1);
+  const top = Math.max(most, 1), y = (count) => 100 - 94 * count / top;
   const first = values[0].at, length = Math.max(values[values.length - 1].at - first, 1);
   const points = values.map((one) => `${600 * (one.at - first) / length},${y(one.count)}`).join(' ');
   const shapes = [shape('polyline', { class: 'values', points: values.length < 2 ? `${points} 600,${y(value)}` : points })];
-  if (mark) shapes.unshift(shape('line', { class: 'quorum', x1: 0, x2: 600, y1: y(mark), y2: y(mark) }));
+  // The mark is drawn last, so that it is seen if the values are equal to it.
+  if (mark) shapes.push(shape('line', { class: 'quorum', x1: 0, x2: 600, y1: y(mark), y2: y(mark) }));
   part(id).replaceChildren(...shapes);
+  const counts = [0, top, ...mark && mark !== top ? [mark] : []].map((count) => {
+    const label = document.createElement('span');
+    label.textContent = count;
+    label.style.top = `${y(count)}%`;
+    if (mark && count === mark) label.className = 'at-quorum';
+    return label;
+  });
+  part(`${id}-counts`).replaceChildren(...counts);
+  say(`${id}-since`, new Date(first).toLocaleTimeString());
 }
 
 function showLocks(news) {
@@ -153,11 +174,12 @@ function showLeaders(leaders, count) {
   say('leaders-text', count === 0 ? 'Nobody leads an election now.' :
     `${count} led now${count > leaders.length ? `; the first ${leaders.length} are shown` : ''}`);
   fill('leaders', leaders.map((lock) =>
-    row(lock.resource, [linkTo(lock.resource), holderOf(lock), span(lock.held_for_ms), String(lock.waiters)], [0, 1])));
+    row(lock.resource, [linkTo(lock.resource), holderOf(lock), lock.leader_value ?? '', span(lock.held_for_ms), String(lock.waiters)],
+      [0, 1, 2])));
 }
 
 function showRanOut(ended) {
-  say('ran-out-text', ended.length === 0 ? 'None, as far as somebody has looked.' :
+  say('ran-out-text', ended.length === 0 ? 'No lease has run out while somebody was looking.' :
     'These were not renewed, and their time was over. The last is first.', ended.length > 0);
   fill('ran-out', ended.map((one) =>
     item(`${new Date(one.at_ms).toLocaleTimeString()}: ${one.resource}${one.permit ? ` permit ${one.permit}` : ''}, ` +
@@ -198,6 +220,11 @@ function showLock(news) {
   if (part('history').childElementCount > historyKept) part('history').lastElementChild.remove();
 }
 
+function lost(words) {
+  say('connection', words, true);
+  part('headline').classList.add('old');
+}
+
 function connect() {
   source?.close();
   const query = new URLSearchParams({ filter: part('filter').value, order: part('order').value, from, count: rowsOfAPage });
@@ -206,6 +233,7 @@ function connect() {
   const listen = (name, show) => mine.addEventListener(name, (event) => {
     heard = Date.now();
     say('connection', 'Live');
+    part('headline').classList.remove('old');
     show(JSON.parse(event.data));
   });
   listen('status', showStatus);
@@ -213,7 +241,7 @@ function connect() {
   listen('lock', showLock);
   listen('beat', () => {});
   mine.onerror = () => {
-    say('connection', 'Connection lost, reconnecting: what is shown is old', true);
+    lost('Connection lost, reconnecting: what is shown is old');
     // The browser tries again by itself unless the server has refused the stream.
     if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (mine === source) connect(); }, 2000);
   };
@@ -247,6 +275,6 @@ part('next').addEventListener('click', () => page(from + rowsOfAPage));
 part('close').addEventListener('click', () => { location.hash = '#locks'; part('filter').focus(); });
 addEventListener('hashchange', () => { if (location.hash.startsWith('#lock=') || resource) look(); });
 setInterval(() => {
-  if (heard && Date.now() - heard > silence) say('connection', 'Nothing heard for some seconds: what is shown is old', true);
+  if (heard && Date.now() - heard > silence) lost('Nothing heard for some seconds: what is shown is old');
 }, 1000);
 look();
