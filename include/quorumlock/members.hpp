@@ -26,7 +26,8 @@ struct Member {
   bool in_list = false;      ///< whether it is in the list that governs
   bool in_new_list = false;  ///< whether it is in the list of the options
   /// "settled", "announced", "unsettled", "removed", "new", "waiting" (it is new or was restarted,
-  /// and does not vote yet), "behind" or "unreachable".
+  /// and does not vote yet), "behind", "apart" (it says what no other node says, and no step leads
+  /// from there to the others' state: MembersChange::commit makes it forget that) or "unreachable".
   std::string state;
   std::optional<std::uint32_t> epoch;  ///< unset if the node has no list
   /// The connections to this node, by address, of clients that have another list than the new one.

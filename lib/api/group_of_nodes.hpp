@@ -50,6 +50,7 @@ class GroupOfNodes {
   Result<void> make(const std::vector<redis::MembersChange::Step>& steps,
                     const redis::MembersChange& change, const char* what);
   Result<Floor> read_floor(const redis::MembersChange& change);
+  Result<std::chrono::nanoseconds> end_settling(redis::MembersChange change, const Floor& floor);
   bool read_counters(int node, std::uint64_t& greatest);
 
   const std::string name_;

@@ -35,30 +35,38 @@ std::string state_of(const Change& change, const Change::Node& node) {
     return std::ranges::binary_search(change.list(), node.called()) ? "waiting" : "new";
   }
   const redis::Membership& its = *node.membership;
-  const bool one_list = its.founding == change.furthest()->founding;
+  const bool one_list = its.founding == change.state()->founding;
   if (one_list && its.phase == redis::MembersPhase::unsettled && !its.may_vote()) return "removed";
+  if (change.is_apart(node)) return "apart";
   if (change.is_behind(node)) return "behind";
   return phase_word(its.phase);
 }
 
 /// Returns the next step if the list governs already and some of its nodes still lack something.
 std::string rest_of(const MembersReport& report, const Change& change) {
-  redis::NodeNames waiting, behind, away;
+  redis::NodeNames waiting, behind, away, apart;
   int remember = 0;
   for (const Member& one : report.members) {
     if (!one.in_new_list) continue;
     if (one.state == "settled") {
       ++remember;
-    } else if (one.state == "behind" || one.state == "unsettled") {
+    } else if (one.state == "apart") {
+      apart.push_back(one.name);
+    } else if (one.state == "behind" || one.state == "unsettled" || one.state == "announced") {
       behind.push_back(one.name);
     } else {
       (one.state == "unreachable" ? away : waiting).push_back(one.name);
     }
   }
+  if (!apart.empty()) {
+    return "let " + redis::names_in_words(apart) +
+           " forget what no other node says, and wait as a node without a record: quorumlock "
+           "members commit";
+  }
   if (!behind.empty()) {
     return "take along " + redis::names_in_words(behind) + ": quorumlock members commit";
   }
-  const int needed = change.furthest()->vouchers_needed();
+  const int needed = change.state()->vouchers_needed();
   if (!waiting.empty() && remember < needed) {
     return "no vote from " + redis::names_in_words(waiting) + ": " + std::to_string(needed) +
            " nodes have to vouch for a node that forgot the list, and only " +
@@ -93,7 +101,7 @@ std::string unless(const Result<void>& may) {
 MembersReport report_of(const Change& change, std::span<const std::string> urls) {
   MembersReport report;
   report.stage = public_stage(change.stage());
-  if (change.furthest()) report.epoch = change.furthest()->epoch;
+  if (change.state()) report.epoch = change.state()->epoch;
   report.list = change.list();
   report.new_list = change.next();
   report.done = change.done();
@@ -132,8 +140,8 @@ std::string next_step_of(const MembersReport& report, const Change& change) {
     }
     case Stage::committed: return "finish the change: quorumlock members commit";
     case Stage::other: {
-      const std::string to = redis::in_braces(change.furthest()->to);
-      if (change.furthest()->phase == redis::MembersPhase::announced) {
+      const std::string to = redis::in_braces(change.state()->to);
+      if (change.state()->phase == redis::MembersPhase::announced) {
         return "a change to " + to +
                " is under way: finish it with those nodes in the configuration, or take it back "
                "with quorumlock members withdraw";
