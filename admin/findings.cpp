@@ -318,9 +318,18 @@ class Examination {
   void membership() {
     const NodeMembership& is = node_.membership;
     if (is.name.empty()) return;
-    const bool behind = std::ranges::any_of(cluster_.nodes, [&](const NodeStatus& other) {
-      return other.group == node_.group && other.membership.epoch > is.epoch;
-    });
+    // What fewer than N - q + 1 nodes say may be made up: it says nothing about the others.
+    std::ptrdiff_t all = 0, newer = 0, older = 0;
+    for (const NodeStatus& each : cluster_.nodes) {
+      if (each.group != node_.group) continue;
+      ++all;
+      if (each.membership.name.empty()) continue;
+      if (each.membership.epoch > is.epoch) ++newer;
+      if (each.membership.epoch < is.epoch) ++older;
+    }
+    const std::ptrdiff_t enough = all - (all / 2 + 1) + 1;
+    const bool behind = newer >= enough;
+    const bool apart = older >= enough && is.phase == "settled";
     const bool enrolled = node_.enrolment.standing == NodeEnrolment::Standing::enrolled;
     if (enrolled && !behind && node_.reason == Vote::quarantined) {
       error("nodes_differ", node_.trouble, "give all clients the same nodes, by the same names");
@@ -328,8 +337,16 @@ class Examination {
     if (behind && enrolled) {
       error("behind",
             "has missed a change of the nodes: it knows the list of epoch " +
-                std::to_string(is.epoch) + ", which is over, and casts no vote",
+                std::to_string(is.epoch) + ", which is over",
             "take it along: quorumlock members commit");
+    }
+    if (enrolled && apart) {
+      error("apart",
+            "says that its list is of epoch " + std::to_string(is.epoch) +
+                ", and enough others know an earlier one: somebody may have written that there, or "
+                "its data "
+                "comes from an old disk",
+            "quorumlock members commit makes it forget that, or brings the others up to it");
     }
     if (is.name != is.configured_name) {
       error("named_otherwise",

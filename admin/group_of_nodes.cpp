@@ -17,6 +17,7 @@ using Change = redis::MembersChange;
 using Stage = Change::Stage;
 
 constexpr const char* looking = "look at the list of nodes";
+constexpr int most_looks_at_late_nodes = 3;
 
 /// The URL of a node of which only the name is known. If any of the other nodes speaks TLS, this
 /// one is asked by TLS too: a list rarely mixes the two, and a guess must not be the less safe one.
@@ -30,11 +31,6 @@ std::string url_of_name(const std::string& name, const Nodes& others) {
 std::optional<std::string> text_of(const NodeReply& reply) {
   if (reply.type != NodeReply::Type::string) return std::nullopt;
   return reply.text;
-}
-
-Result<nanoseconds> done(Result<void> made) {
-  if (!made) return made.error();
-  return nanoseconds::zero();
 }
 
 }  // namespace
@@ -128,11 +124,23 @@ Result<void> GroupOfNodes::announce() {
   const Change change = look_once();
   if (change.stage() == Stage::agreed || change.stage() == Stage::committed) return {};
   if (Result<void> may = change.may_announce(); !may) return may;
-  return make(change.announcing(), change, "announced");
+  if (Result<void> made = make(change.announcing(), change, "announced"); !made) return made;
+  return look_once().is_announced();
 }
 
 Result<void> GroupOfNodes::commit(bool force) {
   Change change = look_once();
+  if (const std::vector<Change::Step> apart = change.forgetting(); !apart.empty()) {
+    if (Result<void> made = make(apart, change, "forgotten"); !made) return made;
+    change = look_once();
+    if (const std::vector<Change::Step> still = change.forgetting(); !still.empty()) {
+      return Error(
+          Errc::no_quorum,
+          "could not make " + still.front().as.name +
+              " forget what no other node says: see what writes quorumlock:enrolment there, "
+              "and run quorumlock members commit again");
+    }
+  }
   if (change.stage() == Stage::agreed) return {};
   if (change.stage() == Stage::announced) {
     // Nodes that were away when the change was announced get it now.
@@ -198,9 +206,11 @@ Result<nanoseconds> GroupOfNodes::settle() {
   const core::Time looked = Clock::now();
   if (Result<void> may = change.may_settle(); !may) return may.error();
   if (change.stage() == Stage::agreed) {
-    Result<Floor> floor = read_floor(change, {change.settled_node()});
+    const int settled = change.settled_node();
+    if (settled < 0) return end_settling(change, {});
+    Result<Floor> floor = read_floor(change, {settled});
     if (!floor) return floor.error();
-    return done(settle_with(*floor, change));
+    return end_settling(change, *floor);
   }
   const nanoseconds left = wait_.after_look(begun, looked, change.max_ttl());
   if (left > nanoseconds::zero()) return left;
@@ -210,17 +220,25 @@ Result<nanoseconds> GroupOfNodes::settle() {
     if (look_once().stage() != Stage::agreed) return floor.error();
     return settle();
   }
-  return done(settle_with(*floor, change));
+  return end_settling(change, *floor);
 }
 
-/// Settles the change on the nodes that are still to be settled, which are told before that what is
-/// done.
-Result<void> GroupOfNodes::settle_with(const Floor& floor, const Change& change) {
-  const std::vector<Change::Step> steps = change.settling(floor.number, floor.since);
-  for (const Change::Step& step : steps) {
-    if (std::optional<Error> refused = note_periods(floor, step.node)) return *std::move(refused);
+/// Settles the nodes, which are told before that what is done. One that a client lets in meanwhile,
+/// as the others stood until now, is found by another look.
+Result<nanoseconds> GroupOfNodes::end_settling(Change change, const Floor& floor) {
+  for (int looks = 0; looks < most_looks_at_late_nodes; ++looks) {
+    const std::vector<Change::Step> steps = change.settling(floor.number, floor.since);
+    if (steps.empty() && looks > 0) break;
+    for (const Change::Step& step : steps) {
+      if (std::optional<Error> refused = note_periods(floor, step.node)) return *std::move(refused);
+    }
+    if (Result<void> made = make(steps, change, "settled"); !made && looks == 0) {
+      return made.error();
+    }
+    change = look_once();
   }
-  return make(steps, change, "settled");
+  if (Result<void> settled = change.is_settled(); !settled) return settled.error();
+  return nanoseconds::zero();
 }
 
 /// Notes on this node which periods are done.
@@ -257,7 +275,8 @@ std::optional<Error> GroupOfNodes::note_periods(const Floor& floor, int node) {
 Result<void> GroupOfNodes::withdraw() {
   const Change change = look_once();
   if (Result<void> may = change.may_withdraw(); !may) return may;
-  return make(change.withdrawing(), change, "withdrawn");
+  if (Result<void> made = make(change.withdrawing(), change, "withdrawn"); !made) return made;
+  return look_once().is_withdrawn();
 }
 
 /// Asks nodes by their places in nodes_. There are no answers in a forked child.
@@ -293,14 +312,7 @@ Result<void> GroupOfNodes::make(const std::vector<Change::Step>& steps, const Ch
                                 const char* what) {
   if (steps.empty()) return {};
   std::vector<NodeQuestion> questions;
-  for (const Change::Step& step : steps) {
-    questions.push_back(
-        {step.node,
-         {"EVAL", std::string(redis::adopt_script.source), "3", std::string(redis::enrolment_key),
-          std::string(redis::candidate_key), std::string(redis::members_key),
-          change.nodes()[static_cast<std::size_t>(step.node)].record, step.record.to_string(),
-          step.as.text()}});
-  }
+  for (const Change::Step& step : steps) questions.push_back({step.node, change.command(step)});
   const std::vector<NodeAnswer> answers = ask(std::move(questions));
   std::string refused;
   bool any = false;

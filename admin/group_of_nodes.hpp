@@ -57,7 +57,7 @@ class GroupOfNodes {
                     const redis::MembersChange& change, const char* what);
   Result<Floor> read_floor(const redis::MembersChange& change, const std::vector<int>& sources);
   bool read_counters(int node, Floor& floor);
-  Result<void> settle_with(const Floor& floor, const redis::MembersChange& change);
+  Result<std::chrono::nanoseconds> end_settling(redis::MembersChange change, const Floor& floor);
   std::optional<Error> note_periods(const Floor& floor, int node);
 
   const std::string name_;

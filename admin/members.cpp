@@ -54,6 +54,7 @@ std::string_view to_string(MemberState state) noexcept {
     case MemberState::fresh: return "new";
     case MemberState::waiting: return "waiting";
     case MemberState::behind: return "behind";
+    case MemberState::apart: return "apart";
     case MemberState::unreachable: return "unreachable";
   }
   return "unknown";

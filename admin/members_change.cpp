@@ -7,6 +7,8 @@
 
 #include "core/mutants.hpp"
 #include "core/quorum.hpp"
+#include "redis/keys.hpp"
+#include "redis/scripts.hpp"
 
 namespace quorumlock::redis {
 
@@ -25,6 +27,23 @@ Error too_few(std::string sentence) {
 
 std::string of(int count, std::size_t all) {
   return std::to_string(count) + " of " + std::to_string(all);
+}
+
+/// Whether a node with this membership says that this list governs, or governed, in this epoch. A
+/// node at any step of a change says so of the list before it.
+bool speaks_for(const Membership& its, std::uint32_t epoch, const NodeNames& list) {
+  const bool decided = its.phase == MembersPhase::unsettled;
+  return its.epoch == epoch + (decided ? 1 : 0) &&
+         (its.phase == MembersPhase::settled ? its.to : its.from) == list;
+}
+
+/// Whether a node with this membership is committed to the change from the one list, of this epoch,
+/// to the other, or is further on.
+bool is_committed(const Membership& its, std::uint32_t epoch, const NodeNames& from,
+                  const NodeNames& to) {
+  const bool decided = its.phase == MembersPhase::unsettled;
+  return (decided && its.epoch == epoch + 1 && its.from == from && its.to == to) ||
+         speaks_for(its, epoch + 1, to);
 }
 
 }  // namespace
@@ -49,26 +68,99 @@ MembersChange::MembersChange(std::vector<Node> nodes) : nodes_(std::move(nodes))
   if (foundings.empty()) return;
   const std::uint64_t founding =
       std::ranges::max_element(foundings, {}, [](const auto& one) { return one.second; })->first;
+  choose_list(founding);
+  choose_stage(founding);
+}
+
+template <class Is>
+NodeNames MembersChange::names_if(Is is) const {
+  NodeNames names;
+  for (const Node& node : nodes_) {
+    if (node.membership && is(node, *node.membership)) names.push_back(node.called());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+/// Chooses the list that governs, or governed before the change under way: of those for which
+/// enough nodes speak, the newest. Nodes that have settled the list after it speak for it, too, if
+/// some node says that the one follows the other.
+void MembersChange::choose_list(std::uint64_t founding) {
+  int most = 0;
   for (const Node& node : nodes_) {
     if (!node.membership || node.membership->founding != founding) continue;
-    const bool further = !furthest_ || node.membership->rank() > furthest_->rank();
-    // Of two changes that were announced at once, the one to our list is looked at.
-    const bool ours =
-        furthest_ && node.membership->rank() == furthest_->rank() && node.membership->to == next_;
-    if (further || ours) furthest_ = node.membership;
+    const Membership& its = *node.membership;
+    const bool decided = its.phase == MembersPhase::unsettled;
+    const NodeNames& list = its.phase == MembersPhase::settled ? its.to : its.from;
+    const std::uint32_t epoch = decided ? its.epoch - 1 : its.epoch;
+    const NodeNames speak = names_if([&](const Node&, const Membership& other) {
+      return other.founding == founding && (speaks_for(other, epoch, list) ||
+                                            (decided && is_committed(other, epoch, list, its.to)));
+    });
+    const Membership as{founding, epoch, MembersPhase::settled, {}, {}, list};
+    const int count = count_of(list, speak);
+    // For a list of one or two nodes one would be enough, if no other node knew better. A node that
+    // has heard of the change to it may only be behind.
+    const NodeNames others = names_if([&](const Node&, const Membership& other) {
+      return other.phase == MembersPhase::settled || other.to != list;
+    });
+    const bool alone = speak.size() < 2 && !without(others, speak).empty();
+    const bool certain =
+        (as.is_vouched_for_by(speak) && !alone) || planted(Mutant::furthest_word_taken);
+    const bool newer = epoch > epoch_;
+    const bool better = certain != is_certain_
+                            ? certain
+                            : (certain ? newer : count > most || (count == most && newer));
+    if (most != 0 && !better) continue;
+    most = std::max(count, 1);
+    is_certain_ = certain;
+    epoch_ = epoch;
+    list_ = list;
   }
-  const bool merged = planted(Mutant::two_steps_merged) && furthest_->to != next_;
-  if (merged && furthest_->phase == MembersPhase::unsettled)
-    furthest_->phase = MembersPhase::settled;
-  const bool settled = furthest_->phase == MembersPhase::settled;
-  list_ = settled ? furthest_->to : furthest_->from;
-  const bool is_ours = furthest_->to == next_;
-  if (settled) {
-    stage_ = is_ours ? Stage::agreed : Stage::differs;
-  } else if (!is_ours) {
+  state_ = Membership{founding, epoch_, MembersPhase::settled, {}, {}, list_};
+}
+
+/// Chooses the change that is under way. Ours is, as soon as one node says so, since all that
+/// follows counts the nodes; any other one if it is more than the word of a single node, or if so
+/// few nodes remember anything that nothing can be done, and the list has to be found.
+void MembersChange::choose_stage(std::uint64_t founding) {
+  stage_ = list_ == next_ ? Stage::agreed : Stage::differs;
+  const Membership list = *state_;
+  std::optional<Membership> announced, decided;
+  for (const Node& node : nodes_) {
+    if (!node.membership || node.membership->founding != founding) continue;
+    const NodeNames& to = node.membership->to;
+    if (to == list_) continue;
+    const NodeNames come = names_if([&](const Node&, const Membership& other) {
+      return other.founding == founding && is_committed(other, epoch_, list_, to);
+    });
+    const Membership heard{founding, epoch_, MembersPhase::announced, {}, list_, to};
+    const int all = count_of(list_, names_if([&](const Node&, const Membership& other) {
+                               return other == heard.for_node(other.name);
+                             })) +
+                    count_of(list_, come);
+    const bool ours = to == next_;
+    const bool enough = is_certain_ ? list.is_vouched_for_by(come) : !come.empty();
+    if (enough && (!decided || ours)) {
+      decided = Membership{founding, epoch_ + 1, MembersPhase::unsettled, {}, list_, to};
+    }
+    const int least = ours || !is_certain_ ? 1 : std::min(2, list.vouchers_needed());
+    if (all >= least && (!announced || ours)) {
+      announced = heard;
+    }
+  }
+  if (!announced && !decided) return;
+  state_ = decided ? decided : announced;
+  const bool merged = planted(Mutant::two_steps_merged) && decided && state_->to != next_;
+  if (merged) {
+    list_ = state_->to;
+    epoch_ = state_->epoch;
+    state_ = Membership{founding, epoch_, MembersPhase::settled, {}, {}, list_};
+    stage_ = Stage::differs;
+  } else if (state_->to != next_) {
     stage_ = Stage::other;
   } else {
-    stage_ = furthest_->phase == MembersPhase::announced ? Stage::announced : Stage::committed;
+    stage_ = decided ? Stage::committed : Stage::announced;
   }
 }
 
@@ -86,21 +178,28 @@ NodeNames MembersChange::common() const {
 }
 
 bool MembersChange::lacks_record(const Node& node) const {
-  return node.reached && !node.membership && furthest_ && furthest_->may_vote(node.called());
+  return node.reached && !node.membership && state_ && state_->may_vote(node.called());
 }
 
-/// Whether the node is at the furthest state's epoch and list, and at this phase.
+/// Whether the node is at this phase of the list, or of the change to the new one.
 bool MembersChange::is_at(const Node& node, MembersPhase phase) const {
-  if (!node.membership || node.membership->founding != furthest_->founding) return false;
+  if (!node.membership || node.membership->founding != state_->founding) return false;
   const Membership& its = *node.membership;
-  return its.phase == phase && its.epoch == furthest_->epoch &&
-         (its.to == furthest_->to || (phase == MembersPhase::settled && its.to == list_)) &&
-         (phase == MembersPhase::settled || its.from == list_);
+  if (its.phase != phase) return false;
+  if (phase == MembersPhase::settled) return its.epoch == epoch_ && its.to == list_;
+  const std::uint32_t epoch = phase == MembersPhase::unsettled ? epoch_ + 1 : epoch_;
+  return its.epoch == epoch && its.from == list_ && its.to == next_;
+}
+
+bool MembersChange::has_come_to(const Node& node, MembersPhase phase) const {
+  if (!node.membership || node.membership->founding != state_->founding) return false;
+  return is_at(node, phase) || is_committed(*node.membership, epoch_, list_, next_);
 }
 
 int MembersChange::count_at(MembersPhase phase) const {
   return static_cast<int>(std::ranges::count_if(nodes_, [&](const Node& node) {
-    return is_member(list_, node.called()) && is_at(node, phase);
+    return is_member(list_, node.called()) &&
+           (phase == MembersPhase::settled ? is_at(node, phase) : has_come_to(node, phase));
   }));
 }
 
@@ -108,25 +207,45 @@ NodeNames MembersChange::common_but(MembersPhase phase, bool reached) const {
   NodeNames names = common();
   std::erase_if(names, [&](const std::string& name) {
     const auto node = std::ranges::find(nodes_, name, &Node::called);
-    return node->reached != reached || is_at(*node, phase);
+    return node->reached != reached ||
+           (phase == MembersPhase::settled ? is_at(*node, phase) : has_come_to(*node, phase));
   });
   return names;
 }
 
 bool MembersChange::is_behind(const Node& node) const {
-  if (!furthest_ || !node.membership) return false;
-  return node.membership->founding != furthest_->founding ||
-         node.membership->rank() < furthest_->rank();
+  if (!state_ || !node.membership) return false;
+  return node.membership->founding != state_->founding || node.membership->rank() < state_->rank();
+}
+
+/// Whether a step of this stage is for this node.
+bool MembersChange::has_step(int node) const {
+  const auto is_for = [node](const std::vector<Step>& steps) {
+    return std::ranges::find(steps, node, &Step::node) != steps.end();
+  };
+  switch (stage_) {
+    case Stage::agreed: return is_for(settling(0, 0));
+    case Stage::differs: return is_for(announcing());
+    case Stage::announced: return is_for(announcing()) || is_for(committing());
+    case Stage::committed: return is_for(committing()) || is_for(settling(0, 0));
+    default: return true;
+  }
+}
+
+bool MembersChange::is_apart(const Node& node) const {
+  if (!state_ || !is_certain_ || !node.membership || stage_ == Stage::other) return false;
+  const bool concerned = is_member(list_, node.called()) || node.in_next;
+  const bool changes = state_->phase != MembersPhase::settled;
+  if (!concerned || (changes ? has_come_to(node, state_->phase) : is_at(node, state_->phase))) {
+    return false;
+  }
+  return !has_step(static_cast<int>(&node - nodes_.data()));
 }
 
 bool MembersChange::done() const {
   return stage_ == Stage::agreed && std::ranges::all_of(nodes_, [&](const Node& node) {
            return !node.in_next || is_at(node, MembersPhase::settled);
          });
-}
-
-int MembersChange::needed_meanwhile() const {
-  return std::max(quorum(list_), quorum(next_));
 }
 
 /// Why a step cannot be made at this stage.
@@ -150,9 +269,9 @@ Error MembersChange::not_now(const char* step) const {
                     " is decided: finish it with quorumlock members commit");
     case Stage::other: break;
   }
-  const bool decided = furthest_->phase == MembersPhase::unsettled;
-  return unsafe(begin + "a change from " + in_braces(furthest_->from) + " to " +
-                in_braces(furthest_->to) + (decided ? " is decided" : " is announced") +
+  const bool decided = state_->phase == MembersPhase::unsettled;
+  return unsafe(begin + "a change from " + in_braces(state_->from) + " to " +
+                in_braces(state_->to) + (decided ? " is decided" : " is announced") +
                 ": with those nodes in the configuration, " +
                 (decided ? "finish it with quorumlock members commit first"
                          : "finish it, or take it back with quorumlock members withdraw"));
@@ -218,35 +337,46 @@ Result<void> MembersChange::serves_next() const {
 Result<void> MembersChange::may_commit() const {
   if (stage_ == Stage::committed) return {};
   if (stage_ != Stage::announced) return not_now("commit the change");
-  const auto other = std::ranges::find_if(nodes_, [&](const Node& node) {
-    return node.membership && node.membership->phase == MembersPhase::announced &&
-           node.membership->founding == furthest_->founding &&
-           node.membership->epoch == furthest_->epoch && node.membership->to != next_;
-  });
-  if (other != nodes_.end()) {
-    return unsafe("cannot commit the change: a change to " + in_braces(other->membership->to) +
-                  " is announced on " + other->called() +
+  // An announcement of a few other nodes is replaced by ours.
+  for (const Node& node : nodes_) {
+    if (!node.membership || node.membership->phase != MembersPhase::announced) continue;
+    const Membership& its = *node.membership;
+    if (its.epoch != epoch_ || its.from != list_ || its.to == next_) continue;
+    const NodeNames heard = names_if(
+        [&](const Node&, const Membership& other) { return other == its.for_node(other.name); });
+    const Membership list{its.founding, epoch_, MembersPhase::settled, {}, {}, list_};
+    if (!list.is_vouched_for_by(heard)) continue;
+    return unsafe("cannot commit the change: a change to " + in_braces(its.to) +
+                  " is announced on " + names_in_words(heard) +
                   ": take both back with quorumlock members withdraw, and announce one of them");
   }
-  const int announced = count_at(MembersPhase::announced);
-  if (announced < quorum(list_)) {
-    return too_few("cannot commit the change: it is announced on " + of(announced, list_.size()) +
-                   " nodes, and " + std::to_string(quorum(list_)) +
-                   " are needed: bring the others up, then run quorumlock members announce again");
-  }
+  if (Result<void> announced = is_announced(); !announced) return announced;
+  // From then on a lock needs a majority of either list.
   const auto both = static_cast<int>(common().size());
   const NodeNames away = common_but(MembersPhase::announced, false);
-  const NodeNames waiting = common_but(MembersPhase::announced, true);
+  NodeNames waiting = common_but(MembersPhase::announced, true);
   const int there = both - static_cast<int>(away.size());
   const int well = there - static_cast<int>(waiting.size());
-  // If the lists share fewer nodes, there is a pause whatever is up, as the plan has said.
-  const int wanted = std::min(needed_meanwhile(), both);
-  if (well >= wanted) return {};
-  const std::string because = of(well, common().size()) +
-                              " nodes of both lists vote, and locks need " +
-                              std::to_string(wanted) + " of them until the new nodes vote: ";
-  if (there < wanted) {
+  const NodeNames new_and_well = names_if([this](const Node& node, const Membership&) {
+    return node.in_next && has_come_to(node, MembersPhase::announced);
+  });
+  const bool serves_new = static_cast<int>(new_and_well.size()) >= quorum(next_);
+  if (well >= quorum(list_) && serves_new) return {};
+  const std::string because = of(well, common().size()) + " nodes of both lists and " +
+                              of(static_cast<int>(new_and_well.size()), next_.size()) +
+                              " of the new one vote, and locks need " +
+                              std::to_string(quorum(list_)) + " and " +
+                              std::to_string(quorum(next_)) + " of them: ";
+  if (there < quorum(list_)) {
     return too_few("cannot commit the change: " + because + "bring up " + names_in_words(away));
+  }
+  NodeNames gone = away;
+  for (const Node& node : nodes_) {
+    if (!node.in_next || is_member(list_, node.called()) || node.membership) continue;
+    (node.reached ? waiting : gone).push_back(node.called());
+  }
+  if (waiting.empty()) {
+    return too_few("cannot commit the change: " + because + "bring up " + names_in_words(gone));
   }
   for (const Step& missed : announcing()) {
     if (!is_member(waiting, missed.as.name)) continue;
@@ -257,8 +387,9 @@ Result<void> MembersChange::may_commit() const {
 }
 
 Result<void> MembersChange::may_withdraw() const {
-  // A change to any list may be withdrawn.
-  if (furthest_ && furthest_->phase == MembersPhase::announced) return {};
+  // A change to any list may be withdrawn, unless it is decided.
+  const bool decided = state_ && state_->phase == MembersPhase::unsettled;
+  if (state_ && !decided && !withdrawing().empty()) return {};
   if (stage_ != Stage::differs) return not_now("withdraw the change");
   return unsafe("no change is announced: there is nothing to withdraw");
 }
@@ -269,11 +400,38 @@ Result<void> MembersChange::may_settle() const {
   int needed = quorum(list_);
   if (planted(Mutant::committed_on_too_few)) --needed;
   if (planted(Mutant::committed_on_n_minus_q)) needed = static_cast<int>(list_.size()) - needed + 1;
-  const auto found = static_cast<int>(to_read().size());
-  if (settled_node() >= 0 || found >= needed) return {};
-  return too_few("cannot settle the change: it is decided on " + of(found, common().size()) +
-                 " nodes of both lists, and " + std::to_string(needed) +
+  const int found = count_at(MembersPhase::unsettled);
+  if (found >= needed) return {};
+  return too_few("cannot settle the change: it is decided on " + of(found, list_.size()) +
+                 " nodes of the old list, and " + std::to_string(needed) +
                  " are needed: bring the others up, then run quorumlock members commit again");
+}
+
+Result<void> MembersChange::is_announced() const {
+  if (stage_ == Stage::agreed || stage_ == Stage::committed) return {};
+  const int announced = stage_ == Stage::announced ? count_at(MembersPhase::announced) : 0;
+  if (announced >= quorum(list_)) return {};
+  return too_few("the change is announced on " + of(announced, list_.size()) + " nodes, and " +
+                 std::to_string(quorum(list_)) +
+                 " are needed: bring the others up, then run quorumlock members announce again");
+}
+
+Result<void> MembersChange::is_withdrawn() const {
+  if (!state_) return {};
+  if (state_->phase == MembersPhase::unsettled) return not_now("withdraw the change");
+  NodeNames names;
+  for (const Step& left : withdrawing()) names.push_back(left.as.name);
+  if (names.empty()) return {};
+  return too_few("a change is still announced on " + names_in_words(names) +
+                 ": run quorumlock members withdraw again");
+}
+
+Result<void> MembersChange::is_settled() const {
+  const int settled = stage_ == Stage::agreed ? count_at(MembersPhase::settled) : 0;
+  if (settled >= quorum(next_)) return {};
+  return too_few("the list is settled on " + of(settled, next_.size()) + " nodes, and " +
+                 std::to_string(quorum(next_)) +
+                 " are needed for a lock: quorumlock members says what is left to do");
 }
 
 /// Makes a step to this state for each node whose record may become it.
@@ -283,7 +441,7 @@ std::vector<MembersChange::Step> MembersChange::steps_to(const Membership& as,
   std::vector<Step> steps;
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (!node.membership || node.membership->founding != furthest_->founding) continue;
+    if (!node.membership || node.membership->founding != state_->founding) continue;
     Record record = record_of(node, *node.membership);
     if (!record) continue;
     Step& one = steps.emplace_back(Step{i, *std::move(record), as.for_node(node.called())});
@@ -292,27 +450,26 @@ std::vector<MembersChange::Step> MembersChange::steps_to(const Membership& as,
   return steps;
 }
 
-std::uint32_t MembersChange::epoch() const {
-  return furthest_->phase == MembersPhase::unsettled ? furthest_->epoch - 1 : furthest_->epoch;
-}
-
 /// The record of a node of the list before the change, as it is once the node has settled that
 /// list. A node that has missed steps of an earlier change makes them all, as the other nodes have,
 /// and takes the floor of the nodes that have settled. Unset if no step leads there.
 Record MembersChange::brought_to_list(const Node& node) const {
   if (!is_member(list_, node.called())) return std::nullopt;
   const Membership& its = *node.membership;
+  // A new node may have been let in late.
+  const bool joined = its.phase == MembersPhase::announced && its.to == list_;
   const bool decided = its.phase == MembersPhase::unsettled;
   const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
-  if (its.epoch == epoch() && !decided) return was == list_ ? node.enrolment : std::nullopt;
-  const bool unsettled = its.epoch == epoch() && its.to == list_ && its.may_vote();
-  const bool behind = its.epoch + 1 == epoch() && !decided && is_member(was, node.called());
-  if (!unsettled && !behind) return std::nullopt;
+  if (its.epoch == epoch_ && !decided) return was == list_ ? node.enrolment : std::nullopt;
+  const bool unsettled = its.epoch == epoch_ && its.to == list_ && its.may_vote();
+  const bool behind =
+      its.epoch + 1 == epoch_ && !decided && (joined || is_member(was, node.called()));
+  if (!is_certain_ || (!unsettled && !behind)) return std::nullopt;
   const std::uint64_t settled =
-      Membership{furthest_->founding, epoch(), MembersPhase::settled, {}, {}, list_}.rank();
+      Membership{state_->founding, epoch_, MembersPhase::settled, {}, {}, list_}.rank();
   Record record = node.enrolment;
   for (const Node& other : nodes_) {
-    if (!other.membership || other.membership->founding != furthest_->founding) continue;
+    if (!other.membership || other.membership->founding != state_->founding) continue;
     if (other.membership->rank() < settled) continue;
     record->floor = std::max(record->floor, other.enrolment->floor);
     record->since = std::max(record->since, other.enrolment->since);
@@ -321,45 +478,76 @@ Record MembersChange::brought_to_list(const Node& node) const {
 }
 
 std::vector<MembersChange::Step> MembersChange::announcing() const {
-  return steps_to({furthest_->founding, epoch(), MembersPhase::announced, {}, list_, next_},
-                  [&](const Node& node, const Membership& its) -> Record {
-                    const bool again = its.phase == MembersPhase::announced && its.epoch == epoch();
+  return steps_to({state_->founding, epoch_, MembersPhase::announced, {}, list_, next_},
+                  [&](const Node& node, const Membership&) -> Record {
+                    const bool again = has_come_to(node, MembersPhase::announced);
                     return again ? std::nullopt : brought_to_list(node);
                   });
 }
 
 std::vector<MembersChange::Step> MembersChange::committing() const {
-  return steps_to({furthest_->founding, epoch() + 1, MembersPhase::unsettled, {}, list_, next_},
-                  [&](const Node& node, const Membership& its) -> Record {
-                    // Once the change is decided, a node that has not heard of it hears of both
-                    // steps at once.
-                    const bool announced = its.phase == MembersPhase::announced && its.to == next_;
-                    if (!announced && planted(Mutant::nodes_left_behind)) return std::nullopt;
-                    return announced || stage_ == Stage::committed ? brought_to_list(node)
-                                                                   : std::nullopt;
+  return steps_to({state_->founding, epoch_ + 1, MembersPhase::unsettled, {}, list_, next_},
+                  [&](const Node& node, const Membership&) -> Record {
+                    // A new node may have been let in. Once the change is decided, a node that has
+                    // not heard of it hears of both steps at once.
+                    if (is_at(node, MembersPhase::announced)) return node.enrolment;
+                    if (has_come_to(node, MembersPhase::unsettled)) return std::nullopt;
+                    if (planted(Mutant::nodes_left_behind)) return std::nullopt;
+                    return stage_ == Stage::committed ? brought_to_list(node) : std::nullopt;
                   });
 }
 
+/// Takes back what was announced for any list. A new node that was let in is not of the list.
 std::vector<MembersChange::Step> MembersChange::withdrawing() const {
-  return steps_to({furthest_->founding, epoch(), MembersPhase::settled, {}, {}, list_},
-                  [&](const Node& node, const Membership& its) -> Record {
-                    const bool announced = its.phase == MembersPhase::announced &&
-                                           its.epoch == furthest_->epoch && its.from == list_;
-                    return announced ? node.enrolment : std::nullopt;
-                  });
+  std::vector<Step> steps =
+      steps_to({state_->founding, epoch_, MembersPhase::settled, {}, {}, list_},
+               [&](const Node& node, const Membership& its) -> Record {
+                 const bool announced = its.phase == MembersPhase::announced &&
+                                        its.epoch == epoch_ && its.from == list_;
+                 return announced ? node.enrolment : std::nullopt;
+               });
+  for (Step& step : steps) step.forgets = !is_member(list_, step.as.name);
+  return steps;
+}
+
+std::vector<MembersChange::Step> MembersChange::forgetting() const {
+  std::vector<Step> steps;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (is_apart(node)) steps.push_back({i, *node.enrolment, *node.membership, true});
+  }
+  return steps;
+}
+
+std::vector<std::string> MembersChange::command(const Step& step) const {
+  const std::string& record = nodes_[static_cast<std::size_t>(step.node)].record;
+  if (step.forgets) {
+    return {"EVAL", std::string(release_script.source), "0", std::string(enrolment_key), record};
+  }
+  return {"EVAL",
+          std::string(adopt_script.source),
+          "3",
+          std::string(enrolment_key),
+          std::string(candidate_key),
+          std::string(members_key),
+          record,
+          step.record.to_string(),
+          step.as.text()};
 }
 
 std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
                                                          std::int64_t since) const {
   if (planted(Mutant::counters_not_repaired)) floor = 0;
-  const Membership as{furthest_->founding, furthest_->epoch, MembersPhase::settled, {}, {}, next_};
+  const std::uint32_t epoch = stage_ == Stage::committed ? epoch_ + 1 : epoch_;
+  const Membership as{state_->founding, epoch, MembersPhase::settled, {}, {}, next_};
   return steps_to(as, [&](const Node& node, const Membership& its) -> Record {
     if (!is_member(next_, node.called()) || its == as.for_node(node.called())) return std::nullopt;
-    const bool unsettled = its.epoch == furthest_->epoch && its.phase == MembersPhase::unsettled &&
-                           its.to == next_ && its.may_vote();
+    const bool unsettled = its.epoch == epoch && its.phase == MembersPhase::unsettled &&
+                           its.to == next_ && (stage_ == Stage::committed || is_certain_);
+    const bool announced = stage_ == Stage::committed && is_at(node, MembersPhase::announced);
     // A node that is one change behind has missed steps that all apply to it, whichever list was
     // announced to it: every list of its epoch that could be decided is decided.
-    Record record = unsettled ? node.enrolment : brought_to_list(node);
+    Record record = unsettled || announced ? node.enrolment : brought_to_list(node);
     if (!record) return std::nullopt;
     record->floor = std::max(record->floor, floor);
     record->since = std::max(record->since, since);
@@ -368,18 +556,22 @@ std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
 }
 
 int MembersChange::settled_node() const {
+  int found = -1;
+  std::uint64_t greatest = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const bool settled = is_at(nodes_[i], MembersPhase::settled);
-    if (settled && nodes_[i].membership->to == next_) return static_cast<int>(i);
+    if (stage_ != Stage::agreed || !is_at(nodes_[i], MembersPhase::settled)) continue;
+    const std::uint64_t floor = nodes_[i].enrolment->floor;
+    if (found < 0 || floor > greatest) found = static_cast<int>(i);
+    greatest = std::max(greatest, floor);
   }
-  return -1;
+  return found;
 }
 
 std::vector<int> MembersChange::to_read() const {
   std::vector<int> found;
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (is_member(common(), node.called()) && is_at(node, MembersPhase::unsettled)) {
+    if (is_member(list_, node.called()) && has_come_to(node, MembersPhase::unsettled)) {
       found.push_back(i);
     }
   }

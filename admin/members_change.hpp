@@ -20,6 +20,11 @@ namespace quorumlock::redis {
 ///
 /// Every step may be repeated, be late, or be made by another operator, since each node takes it
 /// only if its record is still the one that was looked at.
+///
+/// A list governs, and a change of it is decided, if N - q + 1 nodes of the list say so: fewer of
+/// them may say anything. For a list of one or two nodes that is one node, which is believed if no
+/// other contradicts it. What nobody but a few nodes says counts as a step that they have made, and
+/// the operator looks and waits anew.
 class MembersChange {
  public:
   /// The result of a look at one node.
@@ -49,11 +54,12 @@ class MembersChange {
     }
     [[nodiscard]] const std::string& called() const { return membership ? membership->name : name; }
   };
-  /// One node's part of a step: its record is to become this one.
+  /// One node's part of a step: its record is to become this one, or to be forgotten.
   struct Step {
     int node;
     EnrolmentRecord record;
     Membership as;
+    bool forgets = false;
   };
   enum class Stage {
     unknown,    ///< no node says which list governs
@@ -72,14 +78,17 @@ class MembersChange {
   [[nodiscard]] const NodeNames& next() const { return next_; }
   /// The list that governs, or governed before the change under way.
   [[nodiscard]] const NodeNames& list() const { return list_; }
-  /// The state of the node that is furthest along.
-  [[nodiscard]] const std::optional<Membership>& furthest() const { return furthest_; }
+  /// The state that the nodes are at, or are being brought to; unset if no node has a record.
+  [[nodiscard]] const std::optional<Membership>& state() const { return state_; }
   /// The names of the nodes that are in the governing list and not configured.
   [[nodiscard]] NodeNames not_configured() const;
   /// Whether the node is reached and is to vote, but does not: it is new, or was restarted.
   [[nodiscard]] bool lacks_record(const Node& node) const;
-  /// Whether this node is at an earlier step than the node that is furthest along.
+  /// Whether this node is at an earlier step than the others.
   [[nodiscard]] bool is_behind(const Node& node) const;
+  /// Whether this node of one of the lists says something from which no step leads to the state of
+  /// the others: somebody has made it up, or the node comes from an old disk.
+  [[nodiscard]] bool is_apart(const Node& node) const;
   /// Whether all nodes of the new list are at its settled state.
   [[nodiscard]] bool done() const;
 
@@ -92,31 +101,43 @@ class MembersChange {
   [[nodiscard]] Result<void> may_withdraw() const;
   /// Whether the new list can be settled after a wait.
   [[nodiscard]] Result<void> may_settle() const;
+  /// Whether the steps are made: on so many nodes that the change can go on, or has ended.
+  [[nodiscard]] Result<void> is_announced() const;
+  [[nodiscard]] Result<void> is_withdrawn() const;
+  [[nodiscard]] Result<void> is_settled() const;
 
   [[nodiscard]] std::vector<Step> announcing() const;
   [[nodiscard]] std::vector<Step> committing() const;
   [[nodiscard]] std::vector<Step> withdrawing() const;
+  /// Makes the nodes that are apart forget what they say. They come back as nodes without a record.
+  [[nodiscard]] std::vector<Step> forgetting() const;
+  /// The command that makes a step.
+  [[nodiscard]] std::vector<std::string> command(const Step& step) const;
   /// Settles the new list on all nodes that are one step behind. `floor` is at least every fencing
   /// token that was granted before; `since` see EnrolmentRecord.
   [[nodiscard]] std::vector<Step> settling(std::uint64_t floor, std::int64_t since) const;
 
-  /// A node that has settled the new list already, whose floor the others take; -1: there is none.
+  /// The node with the greatest floor of those that have settled the list; -1: there is none.
   [[nodiscard]] int settled_node() const;
   /// The nodes whose counters must be read before the list is settled: a quorum of the old list
-  /// that is in the new one too.
+  /// that is committed.
   [[nodiscard]] std::vector<int> to_read() const;
   /// The greatest max_ttl on the nodes' records.
   [[nodiscard]] core::Duration max_ttl() const;
-  /// The votes that a lock needs between the commit and the settlement.
-  [[nodiscard]] int needed_meanwhile() const;
   /// The nodes of both lists.
   [[nodiscard]] NodeNames common() const;
 
  private:
+  void choose_list(std::uint64_t founding);
+  void choose_stage(std::uint64_t founding);
   [[nodiscard]] bool is_at(const Node& node, MembersPhase phase) const;
+  /// Whether this node is at this phase of the change to the new list, or further on.
+  [[nodiscard]] bool has_come_to(const Node& node, MembersPhase phase) const;
+  /// The names of the nodes for which this is true, sorted.
+  template <class Is>
+  [[nodiscard]] NodeNames names_if(Is is) const;
   [[nodiscard]] int count_at(MembersPhase phase) const;
-  /// The epoch of the list that governs, or governed before the change under way.
-  [[nodiscard]] std::uint32_t epoch() const;
+  [[nodiscard]] bool has_step(int node) const;
   [[nodiscard]] std::optional<EnrolmentRecord> brought_to_list(const Node& node) const;
   /// The names of the nodes of both lists that are not at this phase: of those that answer if
   /// `reached`, else of those that do not.
@@ -128,7 +149,9 @@ class MembersChange {
 
   std::vector<Node> nodes_;
   NodeNames next_, list_;
-  std::optional<Membership> furthest_;
+  std::uint32_t epoch_ = 0;  ///< of list_
+  bool is_certain_ = false;  ///< enough nodes say that list_ governs or governed in this epoch
+  std::optional<Membership> state_;
   Stage stage_ = Stage::unknown;
 };
 

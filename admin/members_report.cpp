@@ -36,31 +36,40 @@ MemberState state_of(const Change& change, const Change::Node& node) {
                                                                     : MemberState::fresh;
   }
   const redis::Membership& its = *node.membership;
-  const bool one_list = its.founding == change.furthest()->founding;
+  const bool one_list = its.founding == change.state()->founding;
   if (one_list && its.phase == redis::MembersPhase::unsettled && !its.may_vote())
     return MemberState::removed;
+  if (change.is_apart(node)) return MemberState::apart;
   if (change.is_behind(node)) return MemberState::behind;
   return state_in(its.phase);
 }
 
 /// Returns the next step if the list governs already and some of its nodes still lack something.
 std::string rest_of(const MembersReport& report, const Change& change) {
-  redis::NodeNames waiting, behind, away;
+  redis::NodeNames waiting, behind, away, apart;
   int remember = 0;
   for (const Member& one : report.members) {
     if (!one.in_new_list) continue;
     if (one.state == MemberState::settled) {
       ++remember;
-    } else if (one.state == MemberState::behind || one.state == MemberState::unsettled) {
+    } else if (one.state == MemberState::apart) {
+      apart.push_back(one.name);
+    } else if (one.state == MemberState::behind || one.state == MemberState::unsettled ||
+               one.state == MemberState::announced) {
       behind.push_back(one.name);
     } else {
       (one.state == MemberState::unreachable ? away : waiting).push_back(one.name);
     }
   }
+  if (!apart.empty()) {
+    return "let " + redis::names_in_words(apart) +
+           " forget what no other node says, and wait as a node without a record: quorumlock "
+           "members commit";
+  }
   if (!behind.empty()) {
     return "take along " + redis::names_in_words(behind) + ": quorumlock members commit";
   }
-  const int needed = change.furthest()->vouchers_needed();
+  const int needed = change.state()->vouchers_needed();
   if (!waiting.empty() && remember < needed) {
     return "no vote from " + redis::names_in_words(waiting) + ": " + std::to_string(needed) +
            " nodes have to vouch for a node that forgot the list, and only " +
@@ -95,7 +104,7 @@ std::string unless(const Result<void>& may) {
 MembersReport report_of(const Change& change, const std::vector<ListedNode>& nodes) {
   MembersReport report;
   report.stage = public_stage(change.stage());
-  if (change.furthest()) report.epoch = change.furthest()->epoch;
+  if (change.state()) report.epoch = change.state()->epoch;
   report.list = change.list();
   report.new_list = change.next();
   report.done = change.done();
@@ -134,8 +143,8 @@ std::string next_step_of(const MembersReport& report, const Change& change) {
     }
     case Stage::committed: return "finish the change: quorumlock members commit";
     case Stage::other: {
-      const std::string to = redis::in_braces(change.furthest()->to);
-      if (change.furthest()->phase == redis::MembersPhase::announced) {
+      const std::string to = redis::in_braces(change.state()->to);
+      if (change.state()->phase == redis::MembersPhase::announced) {
         return "a change to " + to +
                " is under way: finish it with those nodes in the configuration, or take it back "
                "with quorumlock members withdraw";

@@ -278,6 +278,15 @@ class Members(Model):
                 z3.Or(from_here, behind)], \
             self.become(s, n, settled, e, s.came(n), t).but(now=z3.If(e > s.now, e, s.now))
 
+    def do_follow(self, s, n: "Node", m: "Node", e: "Number"):
+        """A node one change behind settles as this one has, which tells the truth, and has waited: nobody looks and
+        waits again. Of N - q + 1 nodes of the new list that say so one is such a node, if fewer of them lie."""
+        t = s.governs(e)
+        return [self.honest(m), s.phase(m) == settled, s.epoch(m) == e, s.to(m) == t, e >= 1,
+                z3.Or(z3.And(s.phase(n) == unsettled, s.epoch(n) == e, s.to(n) == t),
+                      z3.And(z3.Or(s.phase(n) == settled, s.phase(n) == announced), s.epoch(n) == e - 1))], \
+            self.become(s, n, settled, e, s.came(n), t)
+
     # --- Nodes that forget -----------------------------------------------------------------------
 
     def do_forget(self, s, n: "Node"):
@@ -286,7 +295,8 @@ class Members(Model):
 
     def do_admit(self, s, p: "Client", n: "Node", phase: "Number", epoch: "Number", came: "List", to: "List",
                  l: "List", tag: "Number"):
-        """After its quarantine, a client with list l means to let in this node as this, which some node is or was."""
+        """After its quarantine, a client with list l means to let in this node as this, which some honest node is or
+        was ("records"). Of N - q + 1 nodes that stand at it one is honest, if fewer of them lie."""
         w = self.w
         at = lambda new, old: lambda q, m: z3.If(z3.And(q == p, m == n), new, old(q, m))
         told = w.some("Node", lambda m: z3.Not(self.honest(m)))
@@ -373,6 +383,8 @@ possible = [
      lease("round1", "node1", "node3") + change + "pass round1; settle node1; settle node2; "
      + let_in("node4", settled_1, ["node1", "node2"]) + lease("round2", "node2", "node4"),
      lambda model, s: model.w.some("Round", lambda r: z3.And(s.won(r), model.lives(s, r)))),
+    ("a node that was away settles as another has", four, changed.replace("settle node2", "follow node2 node1")
+     + lease("round1", "node2", "node4"), lambda model, s: s.won(model.w.elements("Round")[0])),
     ("leases of both lists while the change is announced", four,
      "announce node1; announce node2; " + lease("round1", "node2", "node3") + lease("round2", "node1", "node2"),
      of_both_lists),
@@ -466,6 +478,10 @@ also_broken = [
      "nodes that forgot need vouchers, even if all nodes of the list are there", four,
      changed + "forget node1; forget node2; " + together + "settle node1; " + lease("round1", "node1", "node4")
      + lease("round2", "node2", "node3")),
+    # N - q + 1 is one for a list of two: nobody else could contradict the one that remembers it, so neither may lie.
+    ("in a list of two, one liar says what the other forgot", "nobody is let in on a liar's word", {**four, "Node": 5},
+     "forget node1; " + let_in("node1", settled_1, ["node2"]) + lease("round1", "node1", "node2", lies=["node2"])
+     + lease("round2", "node3", "node4", "node5")),
     ("one forged record makes its own vote enough", "the votes hold a majority of the client's own list",
      {**four, "Node": 3}, lease("round1", "node1", "node2") + lease("round2", "node3", lies=["node3"])),
 ]

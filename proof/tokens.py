@@ -263,6 +263,16 @@ class Tokens(Members):
                 w.rule("a majority of the old list is scanned", self.holds(x, s.governs(e - 1)))], after.but(
             counter=lambda m: z3.If(m == n, counter, s.counter(m)))
 
+    def do_follow(self, s, n: "Node", m: "Node", e: "Number", p: "Client", x: "Voters"):
+        """The floor of a node that has settled is at least the number of the scan with which it, or the nodes that
+        vouched for it, settled. The node takes that floor."""
+        guards, after = super().do_follow(s, n, m, e)
+        w = self.w
+        return [*guards, w.all("Node", lambda o: z3.Implies(self.one_of(o, x), s.checked(p, e, o))),
+                w.some("Node", lambda o: self.one_of(o, x)), w.look_at(s.governs(e - 1), s.seen(e)),
+                self.holds(x, s.governs(e - 1))], after.but(
+            counter=lambda o: z3.If(z3.And(o == n, s.top(p, e) > s.counter(n)), s.top(p, e), s.counter(o)))
+
     # --- Nodes that forget -----------------------------------------------------------------------
 
     def do_forget(self, s, n: "Node", left: "Number"):
@@ -350,6 +360,9 @@ possible = [
     ("tokens grow while the list changes", four,
      attempt("round1", "node2", "node3") + "pass round1; " + commit + scan("node1", "node2") + settle + new
      + attempt("round2", "node1", "node4"), later_is_greater),
+    ("tokens grow if a node settles as another has", four,
+     attempt("round1", "node2", "node3") + "pass round1; " + commit + scan("node1", "node2")
+     + settle.replace("settle node2", "follow node2 node1") + new + attempt("round2", "node1", "node4"), later_is_greater),
     ("tokens grow with the vote of a node that was let in while its list was announced", four,
      "announce node1; announce node2; " + attempt("round1", "node1", "node2") + "pass round1; "
      + repaired("node4", announced_0, ["node1", "node2"]) + attempt("round2", "node1", "node2", "node4"), later_is_greater),

@@ -139,6 +139,8 @@ enum class MemberState {
   fresh,        ///< it has no record of a list, and is not in the one that governs; named "new"
   waiting,      ///< it was restarted or is new, and does not vote yet
   behind,       ///< it has missed a step that others have made
+  apart,        ///< it says what no other node says, and no step leads from there to the others'
+                ///< state: MembersChange::commit() makes it forget that
   unreachable,  ///< it does not answer
 };
 /// The name in the list above.

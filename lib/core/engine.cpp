@@ -138,7 +138,7 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
     exchange_.note_vote(node, counts);
     acquisitions_.note_vote(now, *claim, node, tag.kind, counts);
     const bool granted = claim->round.count(
-        node, {tag.kind, counts, answer.fence, claim->terms.reads(), nodes.says(node)},
+        node, {tag.kind, counts, answer.fence, claim->terms.reads(), nodes.asks(node)},
         exchange_.ballot_of(*claim), exchange_.random);
     if (granted && claim->phase == Phase::held) claim->held.standing.add(node);
   } else {
@@ -230,6 +230,7 @@ void Engine::remove_node(Time now, int node) {
   Claims& claims = exchange_.claims;
   claims.for_each([&](ClaimId id) {
     Claim& claim = claims[id];
+    claim.round.tally.leave(node);
     claim.footprint.nodes.remove(node);
     claim.entry.nodes.remove(node);
     cleanup_.forget_if_done(now, id);
@@ -237,9 +238,17 @@ void Engine::remove_node(Time now, int node) {
 }
 
 void Engine::on_new_list() {
-  const Majority says = exchange_.nodes.majority();
-  exchange_.claims.for_each(
-      [&](ClaimId id) { exchange_.claims[id].round.tally.move_to(says, exchange_.nodes.all()); });
+  exchange_.claims.for_each([&](ClaimId id) {
+    Round& round = exchange_.claims[id].round;
+    if (round.is_open()) round.tally.move_to(exchange_.nodes.majority());
+  });
+}
+
+void Engine::on_new_founding() {
+  exchange_.claims.for_each([&](ClaimId id) {
+    Round& round = exchange_.claims[id].round;
+    if (round.is_open()) round.tally.spoil();
+  });
 }
 
 void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places,
@@ -280,13 +289,12 @@ void Engine::read_clock(Time now, int node, Time asked, std::int64_t node_time) 
 /// A node's clock was found wrong. Its keys may have run out early: its earlier votes are void, and
 /// a lease without a quorum of votes from other nodes is lost.
 void Engine::void_votes(Time now, int node) {
-  const int quorum = exchange_.nodes.majority().votes();
   Claims& claims = exchange_.claims;
   claims.for_each([&](ClaimId id) {
     Claim& claim = claims[id];
     if (claim.phase == Phase::releasing) return;
     claim.held.standing.remove(node);
-    if (claim.phase == Phase::held && claim.held.standing.size() < quorum) {
+    if (claim.phase == Phase::held && !exchange_.nodes.wins(claim.held.standing)) {
       return leases_.end(now, id, Errc::lost);
     }
     if (!claim.round.is_open() || claim.round.tally.vote(node) != Vote::granted) return;

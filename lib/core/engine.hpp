@@ -74,9 +74,11 @@ class Engine {
   /// Removes a node from the list: our keys and entries on it run out by themselves. O(claims +
   /// waiters).
   void remove_node(Time now, int node);
-  /// Lets the rounds under way go on with the next list, once its nodes have been added, the others
-  /// removed, and what the nodes say of that list has been noted. O(claims).
+  /// Lets the rounds under way go on with the next list, once its nodes have been added, and the
+  /// others removed. O(claims).
   void on_new_list();
+  /// The nodes are of another founding than was known: no votes of before count. O(claims).
+  void on_new_founding();
   /// The numbers of the nodes of the list.
   [[nodiscard]] NodeSet nodes() const { return exchange_.nodes.all(); }
   /// Begins a round that is not the engine's own, whose votes count as those for a lock.
@@ -87,10 +89,10 @@ class Engine {
   }
   [[nodiscard]] bool holds_leases() const { return leases_.held() > 0; }
   void on_link(Time now, int node, LinkState state, Vote reason);
-  /// Notes what a node says of the list that it votes for. Call it before the node is reported to
-  /// take requests.
-  void on_list(int node, Majority says, bool changes) {
-    exchange_.nodes.on_list(node, says, changes);
+  /// Notes what a node's record asks for: see Nodes. Call it before the node is reported to take
+  /// requests.
+  void on_list(int node, Majority asks, bool changes) {
+    exchange_.nodes.on_list(node, asks, changes);
   }
   /// Takes the final answer to a command; Vote::disconnected and ::unreachable are answers too.
   void on_answer(Time now, int node, Tag tag, const Answer& answer);

@@ -18,11 +18,11 @@ namespace {
 bool confirms_in_another_round(const Claim& claim) {
   if (claim.held.detached) return false;  // a detached lease sets no key anew
   const Tally& tally = claim.round.tally;
-  int able = tally.granted_by().size();
+  NodeSet able = tally.granted_by();
   for (const int node : claim.footprint.nodes - tally.pending()) {
-    if (tally.vote(node) == Vote::absent) ++able;
+    if (tally.vote(node) == Vote::absent) able.add(node);
   }
-  return able >= tally.needed();
+  return tally.wins(able);
 }
 
 Extended extended(const Claim& claim, std::optional<Errc> why) {
@@ -283,7 +283,7 @@ void Leases::judge_token_extend(Time now, ClaimId id) {
   const Tally& tally = claim.round.tally;
   const NodeSet granted = tally.granted_by();
   const NodeSet agreeing = ballot.standing_for(ballot.most_common(granted), granted);
-  switch (verdict(tally.needed(), agreeing.size(), tally.pending().size())) {
+  switch (tally.judge(agreeing)) {
     case Verdict::pending: return;
     case Verdict::won:
       if (now >= claim.deadline) why = Errc::expired;

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "core/quorum.hpp"
+#include "core/tally.hpp"
 #include "core/validity.hpp"
 
 namespace quorumlock::core {
 
 Nodes::Nodes(const Config& config)
     : all_(NodeSet::first(config.nodes)),
-      of_all_{0, quorum_of(config.nodes)},
-      majority_(of_all_),
+      majority_(Majority::of(all_)),
       mistrust_for_(config.max_ttl + margin(config.max_ttl, config.drift_factor)),
       take_requests_(all_),
       take_releases_(take_requests_),
@@ -22,8 +22,8 @@ Nodes::Nodes(const Config& config)
 void Nodes::add(int node) {
   const auto at = static_cast<std::size_t>(node);
   all_.add(node);
-  of_all_ = {0, quorum_of(all_.size())};
-  says_[at] = {};
+  majority_ = Majority::of(all_);
+  asks_[at] = {};
   unavailable_because_[at] = Vote::unreachable;
   clocks_.forget(node);
   mistrusted_.remove(node);
@@ -31,20 +31,18 @@ void Nodes::add(int node) {
   take_requests_.add(node);
   take_releases_.add(node);
   connecting_.add(node);
-  count_majority();
 }
 
 void Nodes::remove(int node) {
   all_.remove(node);
   list_changes_.remove(node);
-  of_all_ = {0, quorum_of(all_.size())};
-  // This list is older than any other, so a vote of this node that is still to be read does not
-  // count.
-  says_[static_cast<std::size_t>(node)] = {0, 1};
+  majority_ = Majority::of(all_);
+  for (Majority& each : asks_) each.leave(node);
+  // A vote of this node that is still to be read does not count.
+  asks_[static_cast<std::size_t>(node)] = Majority::impossible();
   take_requests_.remove(node);
   take_releases_.remove(node);
   connecting_.remove(node);
-  count_majority();
 }
 
 void Nodes::on_link(int node, LinkState state, Vote reason) {
@@ -56,20 +54,19 @@ void Nodes::on_link(int node, LinkState state, Vote reason) {
   if (state == LinkState::connecting) connecting_.add(node);
   if (state == LinkState::connecting || state == LinkState::up) take_requests_.add(node);
   if (state != LinkState::down) take_releases_.add(node);
-  count_majority();
 }
 
-void Nodes::on_list(int node, Majority says, bool changes) {
-  says_[static_cast<std::size_t>(node)] = says;
+void Nodes::on_list(int node, Majority asks, bool changes) {
+  asks_[static_cast<std::size_t>(node)] = asks;
   list_changes_.remove(node);
   if (changes) list_changes_.add(node);
-  count_majority();
 }
 
-void Nodes::count_majority() {
-  majority_ = {};
-  for (const int node : take_requests_) majority_ = std::max(majority_, says(node));
-  if (majority_ == Majority()) majority_ = of_all_;
+bool Nodes::wins(NodeSet yes) const {
+  Tally votes;
+  votes.begin(all_, majority_);
+  for (const int node : yes) votes.record(node, Vote::granted, asks(node));
+  return votes.granted() == Verdict::won;
 }
 
 NodeSet Nodes::voters(Time now) {

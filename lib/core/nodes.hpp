@@ -27,15 +27,17 @@ class Nodes {
   /// One more than the greatest number of a node.
   [[nodiscard]] int numbers() const { return std::bit_width(all_.bits()); }
   void on_link(int node, LinkState state, Vote reason);
-  /// Notes what a node says of the list that it votes for, and whether that list is being changed.
-  void on_list(int node, Majority says, bool changes);
+  /// Notes what a node's record asks for beside a majority of our own list, and whether its list is
+  /// being changed. Majority::impossible(): its votes do not count.
+  void on_list(int node, Majority asks, bool changes);
   /// Whether some node has said that its list is being changed. A plain SET does not compare the
   /// record, which may say something else by the time it arrives.
   [[nodiscard]] bool list_changes() const { return !list_changes_.empty(); }
-  [[nodiscard]] Majority says(int node) const { return says_[static_cast<std::size_t>(node)]; }
-  /// The newest list that a connected node votes for, and the most votes that one of them says a
-  /// lock needs; a majority of all nodes as long as none has said anything.
+  [[nodiscard]] Majority asks(int node) const { return asks_[static_cast<std::size_t>(node)]; }
+  /// A majority of the list.
   [[nodiscard]] Majority majority() const { return majority_; }
+  /// Whether a lock may rest on the votes of these nodes, as far as their records are known.
+  [[nodiscard]] bool wins(NodeSet yes) const;
   /// The nodes that are connecting or up.
   [[nodiscard]] NodeSet take_requests() const { return take_requests_; }
   /// The nodes of take_requests() whose first connection is being made.
@@ -69,12 +71,9 @@ class Nodes {
   ClockJumped mistrust(Time now, int node, Duration beyond);
   ClockStood trust_again(Time now, NodeSet ahead, Duration beyond);
 
-  void count_majority();
-
   NodeSet all_;
-  Majority of_all_;
   Majority majority_;
-  std::array<Majority, max_nodes> says_{};
+  std::array<Majority, max_nodes> asks_{};
   NodeSet list_changes_;   // nodes that report a change of their list
   Duration mistrust_for_;  // the greatest ttl and its margin
   NodeSet take_requests_;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <type_traits>
 
 #include "core/mutants.hpp"
+#include "core/types.hpp"
 
 namespace quorumlock::core {
 
@@ -31,20 +31,28 @@ constexpr Verdict verdict(int needed, int yes, int pending) {
   return Verdict::pending;
 }
 
-/// What a node says of the list of nodes that it votes for: which list it is, as a number that
-/// grows with each change, and how many votes a lock needs. Of two, the greater one has the newer
-/// list or, for the same list, needs more votes.
+/// A majority of a list, counted by names: so many votes of these nodes. A list may have nodes that
+/// this client's list lacks; they count for the number, and cannot vote.
 class Majority {
  public:
+  /// Asks for nothing.
   constexpr Majority() = default;
-  constexpr Majority(std::uint64_t list, int votes)
-      : bits_(list << 8U | static_cast<std::uint64_t>(votes)) {}
-  [[nodiscard]] constexpr std::uint64_t list() const { return bits_ >> 8U; }
-  [[nodiscard]] constexpr int votes() const { return static_cast<int>(bits_ & 0xffU); }
-  constexpr auto operator<=>(const Majority&) const = default;
+  constexpr Majority(NodeSet nodes, int votes)
+      : nodes_(nodes), votes_(static_cast<std::uint32_t>(votes)) {}
+  static constexpr Majority of(NodeSet nodes) { return {nodes, quorum_of(nodes.size())}; }
+  /// No votes are enough.
+  static constexpr Majority impossible() { return {NodeSet(), 1}; }
+
+  [[nodiscard]] constexpr NodeSet nodes() const { return nodes_; }
+  [[nodiscard]] constexpr int votes() const { return static_cast<int>(votes_); }
+  [[nodiscard]] constexpr bool is_in(NodeSet yes) const { return (yes & nodes_).size() >= votes(); }
+  /// The node has left the client's list: its number may become another node's.
+  constexpr void leave(int node) { nodes_.remove(node); }
+  constexpr bool operator==(const Majority&) const = default;
 
  private:
-  std::uint64_t bits_ = 0;  // one number, since each vote compares it
+  NodeSet nodes_;
+  std::uint32_t votes_ = 0;
 };
 
 }  // namespace quorumlock::core

@@ -30,12 +30,12 @@ NodeSet contradicting(const Tally& tally) {
 
 }  // namespace
 
-void Round::open(Time now, Duration ttl, NodeSet nodes, Majority by) {
+void Round::open(Time now, Duration ttl, NodeSet nodes, Majority own) {
   if (++number_ == uncounted) ++number_;
   open_ = true;
   start_ = now;
   ttl_ = ttl;
-  tally.begin(nodes, by);
+  tally.begin(nodes, own);
 }
 
 bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& random) {
@@ -50,7 +50,7 @@ bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& rando
     // A counter that is as high already is not a vote for this number, and none against the lock
     // either: a greater number will do.
     if (answer.vote != Vote::held) {
-      tally.record(node, answer.vote, answer.says);
+      tally.record(node, answer.vote, answer.asks);
     } else if (ballot != nullptr) {
       ballot->refused(node, answer.fence);
       ballot->saw(answer.fence + 1 + (answer.shared ? apart(*ballot, random) : 0));
@@ -58,7 +58,7 @@ bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& rando
     return false;
   }
   if (tally.vote(node) == Vote::granted) return false;
-  tally.record(node, answer.vote, answer.says);
+  tally.record(node, answer.vote, answer.asks);
   return granted && tally.vote(node) == Vote::granted;
 }
 
@@ -76,13 +76,12 @@ bool Round::late(int node, CommandKind kind, Ballot* ballot) {
 
 Round::Fence Round::judge_fence(Ballot& ballot) const {
   const NodeSet granted = tally.granted_by();
-  const int quorum = tally.needed();
   const std::uint64_t wanted = ballot.target() != 0 ? ballot.target() : ballot.most_common(granted);
   if (planted(Mutant::greatest_without_a_raise)) return {true, ballot.greatest(), {}};
-  if (ballot.standing_for(wanted, granted).size() >= quorum) return {true, wanted, {}};
+  if (tally.wins(ballot.standing_for(wanted, granted))) return {true, wanted, {}};
   const NodeSet idle = granted - ballot.raising();
   if (planted(Mutant::silent_node_waited_for) && idle != granted) return {false, wanted, {}};
-  if (ballot.target() == 0 || idle.size() >= quorum) ballot.raise_target();
+  if (ballot.target() == 0 || tally.wins(idle)) ballot.raise_target();
   const NodeSet to_raise = ballot.to_ask(granted);
   ballot.ask(to_raise);
   return {false, ballot.target(), to_raise};

@@ -21,7 +21,7 @@ class Round {
     Vote vote;
     std::uint64_t fence;
     bool shared;    ///< an answer to a reader: see Round::count
-    Majority says;  ///< what the node says of its list
+    Majority asks;  ///< see Tally::record
   };
   /// The result of the votes for fencing tokens, once a quorum has granted a lock.
   struct Fence {
@@ -31,7 +31,7 @@ class Round {
   };
 
   /// Begins the next round: from now on only answers to its own commands count.
-  void open(Time now, Duration ttl, NodeSet nodes, Majority by);
+  void open(Time now, Duration ttl, NodeSet nodes, Majority own);
   /// The round has its verdict.
   void close() { open_ = false; }
   [[nodiscard]] bool is_open() const { return open_; }

@@ -23,15 +23,23 @@ constexpr bool maybe_executed(Vote vote) {
 }
 
 /// The votes of one round: the nodes asked and their answers.
+///
+/// A round is won by votes that hold a majority of the client's own list, and a majority of each
+/// list that one of these votes asks for: during a change of the nodes that is the old list. Votes
+/// that ask for more than is there are left out, so what a minority says changes nothing for the
+/// others. Two sets of votes that win still win together, so there is one greatest such set.
 class Tally {
  public:
-  /// Begins a round over these nodes, none of which has been asked yet. `by` is what the nodes have
-  /// said of their list so far; if they have said nothing, a majority of all nodes is needed.
-  void begin(NodeSet nodes) { begin(nodes, {0, quorum_of(nodes.size())}); }
-  void begin(NodeSet nodes, Majority by) {
+  /// Begins a round over these nodes, none of which has been asked yet; `own` is a majority of
+  /// them.
+  void begin(NodeSet nodes) { begin(nodes, Majority::of(nodes)); }
+  void begin(NodeSet nodes, Majority own) {
     nodes_ = nodes;
-    by_ = by;
-    granted_ = answered_ = pending_ = NodeSet();
+    own_ = own;
+    if (!asking_.empty()) [[unlikely]]
+      asked_ = {};
+    granted_ = answered_ = pending_ = asking_ = left_ = NodeSet();
+    moved_to_ = {};
     // fill() of an enumeration is a loop, byte by byte, in a build without full optimization.
     static_assert(sizeof(Vote) == 1);
     std::memset(votes_.data(), static_cast<int>(Vote::unreachable), votes_.size());
@@ -43,11 +51,12 @@ class Tally {
   /// Records a node's answer, or why it was not asked. The last record counts, so that an answer
   /// after the timeout still does.
   ///
-  /// `says` is what the node says of its list. The newest list is the one that counts: votes for
-  /// older ones do not. As many votes are needed as the most that any voter says, since during a
-  /// change of the list two majorities have to meet.
-  void record(int node, Vote vote, Majority says = {}) {
-    if (vote == Vote::granted && says != by_) vote = of_another_list(says);
+  /// `asks` is the majority that the node's record asks for beside that of the client's own list.
+  void record(int node, Vote vote, Majority asks = {}) {
+    if (asking_.contains(node)) [[unlikely]]
+      asks_no_more(node);
+    if (asks != Majority() && vote == Vote::granted) [[unlikely]]
+      vote = asked(node, asks);
     votes_[static_cast<std::size_t>(node)] = vote;
     pending_.remove(node);
     granted_.remove(node);
@@ -56,30 +65,50 @@ class Tally {
     if (is_answer(vote)) answered_.add(node);
   }
 
-  /// The client has moved to these nodes; `list` is what they say of their list. Their votes stay
-  /// valid: a node that votes for a list that is to follow votes for the list before it, too. Votes
-  /// of nodes that have left do not: a holder after the change may have no vote of such a node.
-  void move_to(Majority list, NodeSet nodes) {
-    if (list.list() > by_.list()) by_ = {list.list(), std::max(by_.votes(), list.votes())};
+  /// The client has moved to another list, of which this is a majority. The votes so far are for
+  /// the list before it, and those to come may be for either, so both majorities are needed. A
+  /// round that sees another such move cannot be won any more.
+  void move_to(Majority own) { moved_to_ = moved_to_ == Majority() ? own : Majority::impossible(); }
+  /// The round cannot be won: the nodes have turned out to be of another founding.
+  void spoil() { moved_to_ = Majority::impossible(); }
+  /// This node has left the client's list. A holder after the change may have no vote of such a
+  /// node.
+  void leave(int node) {
     if (planted(Mutant::votes_of_nodes_that_left)) return;
-    for (const int node : granted_ - nodes) record(node, Vote::nodes_differ);
+    left_.add(node);
+    moved_to_.leave(node);
+    for (Asked& each : asked_) each.majority.leave(node);
+    if (granted_.contains(node)) record(node, Vote::nodes_differ);
   }
 
   /// Whether a quorum granted.
-  [[nodiscard]] Verdict granted() const { return judge(granted_); }
+  [[nodiscard]] Verdict granted() const {
+    if (!asking_.empty() || moved_to_ != Majority()) [[unlikely]]
+      return judge(granted_);
+    return by_number(granted_);
+  }
   /// Whether a quorum was reached at all. Won: it was; lost: too few nodes can still answer.
-  [[nodiscard]] Verdict reached() const { return judge(answered_); }
+  [[nodiscard]] Verdict reached() const { return by_number(answered_); }
   /// Whether too many nodes have answered that they do not hold the key for a quorum to hold it,
   /// whatever the rest would answer.
   [[nodiscard]] bool certainly_gone() const { return leaves_no_quorum(gone()); }
   /// The nodes that have answered that they do not hold the key.
   [[nodiscard]] NodeSet gone() const { return answered_ - granted_; }
   /// Whether no quorum can hold the key if these nodes do not.
-  [[nodiscard]] bool leaves_no_quorum(NodeSet gone) const {
-    return (nodes_ - gone).size() < by_.votes();
+  [[nodiscard]] bool leaves_no_quorum(NodeSet gone) const { return !own_.is_in(nodes_ - gone); }
+  /// The least number of votes that the round needs.
+  [[nodiscard]] int needed() const { return own_.votes(); }
+  /// Whether the round is won if, of all nodes, these vote for it.
+  [[nodiscard]] bool wins(NodeSet yes) const {
+    const NodeSet accepted = acceptable(yes);
+    if (planted(Mutant::majority_by_numbers) && !(yes & asking_).empty()) return by_their_word(yes);
+    return own_.is_in(accepted - left_) && moved_to_.is_in(accepted);
   }
-  /// The votes that the round needs, as its voters report it.
-  [[nodiscard]] int needed() const { return by_.votes(); }
+  /// The verdict if these nodes have voted for it, and those that are pending may.
+  [[nodiscard]] Verdict judge(NodeSet yes) const {
+    if (wins(yes)) return Verdict::won;
+    return wins(yes | pending_) ? Verdict::pending : Verdict::lost;
+  }
 
   /// The nodes of the list when the round began.
   [[nodiscard]] NodeSet nodes() const { return nodes_; }
@@ -88,24 +117,65 @@ class Tally {
   [[nodiscard]] NodeSet pending() const { return pending_; }
 
  private:
-  [[nodiscard]] Verdict judge(NodeSet yes) const {
+  /// A majority that votes ask for, and the nodes that these votes are from.
+  struct Asked {
+    Majority majority;
+    NodeSet by;
+  };
+
+  /// The verdict if no vote asks for anything, and the client has not moved.
+  [[nodiscard]] Verdict by_number(NodeSet yes) const {
     const bool of_these = planted(Mutant::quorum_over_connected) && !answered_.empty();
-    const int needed = of_these ? quorum_of((answered_ | pending_).size()) : by_.votes();
+    const int needed = of_these ? quorum_of((answered_ | pending_).size()) : own_.votes();
     return verdict(needed, yes.size(), pending_.size());
   }
-  /// Counts the vote of a node that says something else of its list than the nodes before it.
-  Vote of_another_list(Majority says) {
-    if (says == Majority()) return Vote::granted;
-    if (says.list() < by_.list()) return Vote::nodes_differ;
-    if (says.list() > by_.list()) {
-      for (const int node : NodeSet(granted_)) record(node, Vote::nodes_differ);
+  /// Those of these votes that count if there are no others: without those that ask for more than
+  /// is there.
+  [[nodiscard]] NodeSet acceptable(NodeSet yes) const {
+    for (bool less = !(yes & asking_).empty(); less;) {
+      less = false;
+      for (const Asked& each : asked_) {
+        const NodeSet by = each.by & yes;
+        if (by.empty() || each.majority.is_in(yes)) continue;
+        yes = yes - by;
+        less = true;
+      }
     }
-    by_ = std::max(by_, says);
-    return Vote::granted;
+    return yes;
+  }
+  /// The planted mistake: as many votes as the most that any of these nodes says.
+  [[nodiscard]] bool by_their_word(NodeSet yes) const {
+    int votes = 0;
+    for (const Asked& each : asked_) {
+      if (!(each.by & yes).empty()) votes = std::max(votes, each.majority.votes());
+    }
+    return (yes & asking_).size() >= votes;
+  }
+  /// Notes what a vote asks for. Returns how it counts: not, if it asks for what is not to be had.
+  Vote asked(int node, Majority asks) {
+    if (planted(Mutant::votes_needed_by_own_list)) return Vote::granted;
+    if (asks.votes() > asks.nodes().size()) return Vote::nodes_differ;
+    for (Asked& each : asked_) {
+      if (!each.by.empty() && each.majority != asks) continue;
+      each.majority = asks;
+      each.by.add(node);
+      asking_.add(node);
+      return Vote::granted;
+    }
+    return Vote::nodes_differ;  // the others already ask for as many other lists as are kept
+  }
+  void asks_no_more(int node) {
+    asking_.remove(node);
+    for (Asked& each : asked_) each.by.remove(node);
   }
 
-  Majority by_;
+  Majority own_;
+  Majority moved_to_;  ///< a majority of the list that the client has moved to; nothing: none
   NodeSet nodes_, granted_, answered_, pending_;
+  NodeSet asking_;  ///< the nodes whose votes are in asked_
+  NodeSet left_;    ///< numbers of nodes that have left the client's list since the round began
+  /// One change at a time makes one; the others leave room for nodes that make something up.
+  std::array<Asked, 4> asked_{};
   std::array<Vote, max_nodes> votes_{};
 };
 

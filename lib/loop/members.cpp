@@ -23,6 +23,13 @@ int Members::number_of(int place) const {
   return session_.nodes()[static_cast<std::size_t>(place)];
 }
 
+/// The same majority, by the nodes' numbers.
+core::Majority Members::by_number(const core::Majority& of_places) const {
+  core::NodeSet nodes;
+  for (const int place : of_places.nodes()) nodes.add(number_of(place));
+  return {nodes, of_places.votes()};
+}
+
 void Members::advance(Time now) {
   if (now >= look_due_) move_on(now);
   if (now >= doubt_due_) judge(now);
@@ -81,21 +88,19 @@ bool Members::is_reading() const {
 bool Members::may_move_on() const {
   if (is_reading()) return false;
   const redis::NodeNames names = names_of(next_);
-  int accept = 0, needed = 0;
+  std::vector<redis::SharedMembership> accept;
   for (const redis::Link::Config& config : next_) {
     const int node = session_.number_of(config);
     if (node < 0 || session_.link(node).voting_right().barred()) continue;
     const redis::Enrolment& its = session_.link(node).enrolment();
     if (its.standing() != redis::Enrolment::Standing::enrolled) continue;
-    const redis::Membership& as = *its.enrolled().membership;
-    if (!as.may_vote() || !as.epoch_of(names)) continue;
-    ++accept;
-    needed = std::max(needed, as.votes_needed());
+    const redis::SharedMembership& as = its.enrolled().membership;
+    if (as->may_vote() && as->epoch_of(names)) accept.push_back(as);
   }
   const bool too_few = session_.size() - refusing_ < core::quorum_of(session_.size()) &&
                        !core::planted(core::Mutant::hopeless_list_kept);
-  const bool hopeless = electorate_.vouchers().empty() || too_few;
-  if (accept > 0) return accept >= needed || hopeless;
+  const bool hopeless = electorate_.voters().empty() || too_few;
+  if (!accept.empty()) return redis::win(accept, names) || hopeless;
   return hopeless && !session_.engine().holds_leases();
 }
 
@@ -146,7 +151,11 @@ void Members::judge(Time now) {
     node.membership = its.enrolled().membership;
     ever_enrolled_ = true;
   }
+  const std::uint32_t generation = electorate_.generation();
   const std::vector<redis::Electorate::Judgement>& judged = electorate_.judge(nodes);
+  if (generation != 0 && electorate_.generation() != generation) {
+    session_.engine().on_new_founding();
+  }
   const bool confirmed = confirms_outdated(now, judged);
   refusing_ = 0;
   common.ever = ever_enrolled_;
@@ -165,7 +174,7 @@ void Members::judge(Time now) {
     others.why_not = its.why_not;
     others.outdated = its.outdated && confirmed;
     others.perhaps_ours = its.perhaps_ours;
-    if (its.says != core::Majority()) session_.engine().on_list(node, its.says, its.changes);
+    if (nodes[i].membership) session_.engine().on_list(node, by_number(its.asks), its.changes);
     const bool known = !its.undecided || !link.attempts().is_first();
     link.follow(now, std::move(others), {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);
@@ -179,7 +188,7 @@ void Members::judge(Time now) {
 /// Whether the nodes that vote confirm that the record of another node is out of date: their own
 /// records have been read again since that was first noticed.
 bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::Judgement>& judged) {
-  const std::vector<int>& voters = electorate_.vouchers();
+  const std::vector<int>& voters = electorate_.voters();
   if (std::ranges::none_of(judged, &redis::Electorate::Judgement::outdated)) {
     return confirming_ = false;
   }
@@ -220,7 +229,7 @@ void Members::tell_name(Time now, int node, const redis::SharedMembership& as) {
 /// be vouched for, and they are too few or their list is being changed.
 void Members::read_again(Time now, const std::vector<redis::Electorate::Node>& nodes,
                          const std::vector<redis::Electorate::Judgement>& judged) {
-  const std::vector<int>& voters = electorate_.vouchers();
+  const std::vector<int>& voters = electorate_.voters();
   std::vector<int> doubted;
   bool contradicted = false;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
@@ -230,9 +239,8 @@ void Members::read_again(Time now, const std::vector<redis::Electorate::Node>& n
                    (nodes[node].ripe && !nodes[node].membership && !judged[node].admitted);
   }
   if (contradicted && !voters.empty()) {
-    const redis::Membership& any = *nodes[static_cast<std::size_t>(voters.front())].membership;
-    const bool too_few = static_cast<int>(voters.size()) < any.votes_needed();
-    const bool changing = any.phase != redis::MembersPhase::settled;
+    const bool too_few = static_cast<int>(voters.size()) < core::quorum_of(session_.size());
+    const bool changing = std::ranges::any_of(judged, &redis::Electorate::Judgement::changes);
     if (too_few || changing) doubted.insert(doubted.end(), voters.begin(), voters.end());
   }
   doubt_due_ = core::never;

@@ -49,6 +49,7 @@ class Members {
   [[nodiscard]] redis::NodeNames names_of(const std::vector<redis::Link::Config>& list) const;
   /// The number of the node that has this place in the electorate.
   [[nodiscard]] int number_of(int place) const;
+  [[nodiscard]] core::Majority by_number(const core::Majority& of_places) const;
   void look(core::Time now);
   void move_on(core::Time now);
   /// Whether the record of a node is being read.

@@ -78,11 +78,21 @@ void Repair::choose_sources() {
   }
   job_.clocks.insert(job_.clocks.end(), quarantined.begin(), quarantined.end());
   job_.clocks.push_back(job_.target);
-  const int needed = job_.as.vouchers_needed();
-  job_.from_quorum = static_cast<int>(job_.sources.size()) >= needed;
+  // Those of them that vouch for the node, as many as it takes.
+  std::vector<Source> vouchers;
+  redis::NodeNames names;
+  for (const Source& source : job_.sources) {
+    if (job_.as.is_vouched_for_by(names)) break;
+    const redis::SharedMembership& its =
+        session_.link(source.node).enrolment().enrolled().membership;
+    if (*its != job_.as.for_node(its->name)) continue;
+    vouchers.push_back(source);
+    names.push_back(its->name);
+  }
+  job_.from_quorum = job_.as.is_vouched_for_by(names);
   job_.by_clock = !job_.from_quorum;
   if (job_.from_quorum) {
-    job_.sources.resize(static_cast<std::size_t>(needed));
+    job_.sources = std::move(vouchers);
   } else {
     for (const int node : quarantined) job_.sources.push_back({node, {}});
   }

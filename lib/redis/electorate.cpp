@@ -43,20 +43,17 @@ Electorate::Electorate(core::Random& random) : random_(random), own_(draw(random
 /// may have been enrolled in a new list while others remembered the old one after all. Otherwise
 /// takes the founding that most nodes vote for.
 void Electorate::choose_founding(std::span<const Node> nodes) {
-  std::vector<const Membership*> voters;
-  std::map<std::uint64_t, int> votes;
+  std::map<std::uint64_t, std::vector<SharedMembership>> votes;
   for (const Node& node : nodes) {
     if (!node.membership || !node.membership->may_vote() || !node.membership->epoch_of(list_)) {
       continue;
     }
-    voters.push_back(node.membership.get());
-    ++votes[node.membership->founding];
+    votes[node.membership->founding].push_back(node.membership);
   }
   if (votes.empty()) return;
-  const auto most = std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; });
-  const bool quorum = std::ranges::all_of(voters, [most](const auto* its) {
-    return its->founding != most->first || its->votes_needed() <= most->second;
-  });
+  const auto most =
+      std::ranges::max_element(votes, {}, [](const auto& one) { return one.second.size(); });
+  const bool quorum = win(most->second, list_);
   if (most->first == founding_ || (votes.contains(founding_) && !quorum)) return;
   founding_ = most->first;
   ++generation_;
@@ -130,7 +127,7 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
   propose(nodes);
 
   std::vector<Judgement> judged(nodes.size());
-  std::uint32_t newest = 0;
+  std::uint32_t newest = 0;  // only for a planted mistake
   const bool expects = std::ranges::any_of(nodes, &Node::expected);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     judged[i].founded = founded_[i].membership;
@@ -142,6 +139,7 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
       continue;
     }
     const Membership& its = *nodes[i].membership;
+    judged[i].asks = core::Majority::impossible();
     judged[i].refusal = refusal_of(its, list_, std::ranges::count(list_, its.name) > 1);
     if (const NodeNames* const list = perhaps_ours(its, nodes)) {
       judged[i].perhaps_ours = true;
@@ -153,32 +151,24 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
     if (its.founding != founding_) {
       judged[i].refusal = "was enrolled in another founding of these nodes than the others";
       judged[i].vote = Vote::quarantined;
+    } else if (asked_by(its, nodes) == core::Majority::impossible()) {
+      judged[i].refusal = "asks for a majority of " + in_braces(*its.asks()) +
+                          ", of which our list has too few: if these nodes never were a list, "
+                          "quorumlock members commit makes it forget them";
     } else {
       newest = std::max(newest, *its.epoch_of(list_));
     }
   }
-  furthest_.reset();
-  vouchers_.clear();
+  voters_.clear();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].membership || !judged[i].refusal.empty()) continue;
     const Membership& its = *nodes[i].membership;
-    const std::uint32_t epoch = *its.epoch_of(list_);
-    if (epoch != newest) {
-      judged[i].refusal =
-          "has stayed behind in epoch " + std::to_string(its.epoch) + " of its list";
-      judged[i].vote = Vote::quarantined;
-      continue;
-    }
-    judged[i].says = {
-        std::uint64_t{generation_} << 32U | (std::uint64_t{epoch} + 1),
-        planted(Mutant::votes_needed_by_own_list) ? quorum(list_) : its.votes_needed()};
+    if (planted(Mutant::epochs_compared) && its.epoch_of(list_) != newest) continue;
+    judged[i].asks = asked_by(its, nodes);
     judged[i].changes = its.phase != MembersPhase::settled;
-    const bool least = planted(Mutant::least_advanced_voucher);
-    const bool further =
-        !furthest_ || (least ? its.rank() < furthest_->rank() : its.rank() > furthest_->rank());
-    vouchers_.insert(further ? vouchers_.begin() : vouchers_.end(), static_cast<int>(i));
-    if (further) furthest_ = nodes[i].membership;
+    voters_.push_back(static_cast<int>(i));
   }
+  choose_state(nodes);
   std::string founding;
   if (founds_) {
     look_together(nodes, judged);
@@ -188,38 +178,69 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
     if (!nodes[i].membership) {
       admit(judged[i], founding);
     } else if (!judged[i].refusal.empty()) {
-      judged[i].outdated = is_outdated(*nodes[i].membership, nodes);
+      judged[i].outdated = is_outdated(*nodes[i].membership);
     }
   }
   return judged;
 }
 
+/// What a vote with this membership asks for. A majority of our own list is needed anyway. A list
+/// of which too few nodes are in ours cannot be had.
+core::Majority Electorate::asked_by(const Membership& its, std::span<const Node> nodes) const {
+  if (its.asks() == nullptr || *its.asks() == list_) return {};
+  core::NodeSet places;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (is_member(*its.asks(), name_of(nodes[i]))) places.add(static_cast<int>(i));
+  }
+  const int votes = redis::quorum(*its.asks());
+  return votes > places.size() ? core::Majority::impossible() : core::Majority(places, votes);
+}
+
+/// Chooses the state with which nodes are let in.
+void Electorate::choose_state(std::span<const Node> nodes) {
+  state_.reset();
+  likely_.reset();
+  stand_ = 0;
+  const bool by_one_word = planted(Mutant::furthest_word_taken);
+  for (const int voter : voters_) {
+    const SharedMembership& as = nodes[static_cast<std::size_t>(voter)].membership;
+    NodeNames names;
+    for (const Node& node : nodes) {
+      const bool stands =
+          node.membership && as->for_node(node.membership->name) == *node.membership;
+      const bool blank = !node.membership && planted(Mutant::blank_nodes_vouch);
+      if (stands || blank || (by_one_word && node.membership)) names.push_back(name_of(node));
+    }
+    const auto stand = static_cast<int>(names.size());
+    const bool further = likely_ && as->rank() > likely_->rank();
+    if (stand > stand_ || (stand == stand_ && further)) {
+      likely_ = as;
+      stand_ = stand;
+    }
+    // For a list of one or two nodes one would be enough, if no other node knew better.
+    const bool alone = stand < 2 && voters_.size() > 1 && !planted(Mutant::one_voucher_is_enough);
+    if (!as->is_vouched_for_by(names) || alone) continue;
+    if (!state_ || as->rank() > state_->rank()) state_ = as;
+  }
+}
+
 /// Whether a node that refuses our list can only come back without its record: it is of another
-/// founding, or no step of the change that the others have settled applies to it.
-bool Electorate::is_outdated(const Membership& its, std::span<const Node> nodes) const {
-  if (!furthest_ || furthest_->phase == MembersPhase::unsettled || !furthest_->may_vote(its.name)) {
+/// founding, or says what it cannot have learnt from the nodes that vote, or no step of a change
+/// leads from its state to that of these nodes.
+bool Electorate::is_outdated(const Membership& its) const {
+  if (!state_ || state_->phase == MembersPhase::unsettled || !state_->may_vote(its.name)) {
     return false;
   }
-  // A node to which the next list was announced had settled this one before.
-  const auto settled = std::ranges::count_if(vouchers_, [&](int node) {
-    const Membership& voucher = *nodes[static_cast<std::size_t>(node)].membership;
-    return voucher.phase != MembersPhase::unsettled && voucher.epoch == furthest_->epoch;
-  });
-  if (settled < furthest_->vouchers_needed()) return false;
-  if (its.founding != furthest_->founding) return true;
-  const bool announced = furthest_->phase == MembersPhase::announced;
-  const Membership list{furthest_->founding,
-                        furthest_->epoch,
-                        MembersPhase::settled,
-                        {},
-                        {},
-                        announced ? furthest_->from : furthest_->to};
-  if (its.rank() >= list.rank()) return false;
+  if (its.founding != state_->founding) return true;
+  const bool announced = state_->phase == MembersPhase::announced;
+  const NodeNames& list = announced ? state_->from : state_->to;
+  const Membership settled{state_->founding, state_->epoch, MembersPhase::settled, {}, {}, list};
+  if (its.rank() >= settled.rank()) return false;
   const bool decided = its.phase == MembersPhase::unsettled;
   if (decided && planted(Mutant::decided_record_kept)) return false;
-  if (decided) return its.epoch != list.epoch || its.to != list.to;
+  if (decided) return its.epoch != settled.epoch || its.to != list;
   const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
-  return its.epoch + 1 != list.epoch || !is_member(was, its.name);
+  return its.epoch + 1 != settled.epoch || !is_member(was, its.name);
 }
 
 /// Whether this list may be ours by other names: each of our nodes that it does not have may be one
@@ -256,20 +277,18 @@ void Electorate::admit(Judgement& its, const std::string& founding_waits) const 
     its.why_not = "is called " + name + ", as another of our nodes is: name each server once";
     return;
   }
-  const int vouch = static_cast<int>(vouchers_.size());
-  int needed = furthest_ ? furthest_->vouchers_needed() : 0;
-  if (planted(Mutant::blank_nodes_vouch)) needed = std::min(needed, 1);
-  if (furthest_ && !furthest_->may_vote(name)) {
-    its.why_not = "is not a member of the list until the change of the nodes is settled";
-  } else if (furthest_ && (vouch >= needed || vouched_)) {
-    its.admitted = std::make_shared<Membership>(furthest_->for_node(name));
+  if (state_) {
+    its.admitted = std::make_shared<Membership>(state_->for_node(name));
+  } else if (likely_ && vouched_) {
+    its.admitted = std::make_shared<Membership>(likely_->for_node(name));
   } else if (founds_ && (founding_waits.empty() || vouched_)) {
     its.admitted = its.founded;
   } else if (founds_) {
     its.why_not = founding_waits;
-  } else if (furthest_) {
-    its.why_not = "is vouched for by only " + std::to_string(vouch) + " of the " +
-                  std::to_string(needed) + " nodes that it takes: run quorumlock enroll";
+  } else if (likely_) {
+    its.why_not = "is vouched for by only " + std::to_string(stand_) + " of the " +
+                  std::to_string(likely_->vouchers_needed()) +
+                  " nodes that it takes: run quorumlock enroll";
   } else {
     its.why_not = "is vouched for by no node, since those that have a record refuse our list";
   }

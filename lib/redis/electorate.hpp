@@ -20,13 +20,13 @@ namespace quorumlock::redis {
 ///
 /// - Our list is the set of the nodes' names. A node that has a name reports it; for any other we
 ///   use the name that we were given.
-/// - A node accepts our list by its founding, epoch and names. Of several epochs the newest counts.
+/// - A node accepts our list by its founding and names. What another node says changes nothing for
+///   its vote.
 /// - A name is learnt from the node itself only. If another list differs from ours in the names of
 ///   nodes that have not said theirs, it may be ours: its nodes do not vote, but nobody is to
 ///   blame.
-/// - A node that is new, or may have forgotten, is enrolled with the state that is furthest along
-///   among the nodes that vote for our list, if as many of them vouch for it as that state
-///   requires.
+/// - A node that is new, or may have forgotten, is enrolled with a state at which as many of the
+///   nodes that vote for our list stand as that state requires: never by the word of a single node.
 /// - If no node has a record, the list is founded: every node waits with a candidate of one
 ///   founding, and of two the smaller one stays. A record of another founding stops that, and so
 ///   does a record of another list that a node had before it was restarted. There must be a moment
@@ -65,8 +65,10 @@ class Electorate {
     /// said their names may be the ones that are missing.
     bool perhaps_ours = false;
     bool undecided = false;  ///< the names of expected nodes may make a difference
-    core::Majority says;     ///< the report of a voting node on the list
-    bool changes = false;    ///< `says` is about a list that is being changed
+    /// The majority that the vote of this node asks for beside that of our own list, by the nodes'
+    /// places; impossible() if it has a record and its votes do not count.
+    core::Majority asks;
+    bool changes = false;  ///< its list is being changed
     /// The node's record is so old that no change of the nodes can bring it up to date: the node is
     /// to be enrolled like one without a record.
     bool outdated = false;
@@ -90,9 +92,9 @@ class Electorate {
   [[nodiscard]] bool founds() const { return founds_; }
   /// Whether some node has a candidate of the founding that is proposed.
   [[nodiscard]] bool begun() const { return begun_; }
-  /// The nodes that vouch for a node without a record, the one furthest along first.
-  [[nodiscard]] const std::vector<int>& vouchers() const { return vouchers_; }
-  /// A number that changes whenever another founding is taken.
+  /// The nodes that vote for our list.
+  [[nodiscard]] const std::vector<int>& voters() const { return voters_; }
+  /// A number that changes whenever another founding is taken; 0: none yet.
   [[nodiscard]] std::uint32_t generation() const { return generation_; }
 
  private:
@@ -100,7 +102,9 @@ class Electorate {
   void take_names(std::span<const Node> nodes);
   void choose_founding(std::span<const Node> nodes);
   void propose(std::span<const Node> nodes);
-  [[nodiscard]] bool is_outdated(const Membership& its, std::span<const Node> nodes) const;
+  void choose_state(std::span<const Node> nodes);
+  [[nodiscard]] core::Majority asked_by(const Membership& its, std::span<const Node> nodes) const;
+  [[nodiscard]] bool is_outdated(const Membership& its) const;
   [[nodiscard]] bool may_be_ours(const NodeNames& list, std::span<const Node> nodes) const;
   [[nodiscard]] const NodeNames* perhaps_ours(const Membership& its,
                                               std::span<const Node> nodes) const;
@@ -124,8 +128,12 @@ class Electorate {
   bool vouched_ = false;
   bool founds_ = true;
   bool begun_ = false;
-  std::vector<int> vouchers_;
-  SharedMembership furthest_;
+  std::vector<int> voters_;
+  /// The state with which a node without a record is let in, for any name. Null: there is none at
+  /// which enough nodes stand.
+  SharedMembership state_;
+  SharedMembership likely_;  ///< the state at which most voters stand; null: there are no voters
+  int stand_ = 0;            ///< how many stand at likely_
   /// The nodes that judged_ is about; empty once the operator has vouched.
   std::vector<Node> asked_;
   std::vector<Judgement> judged_;

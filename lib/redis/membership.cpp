@@ -165,7 +165,6 @@ MembersMark Membership::mark() const {
 }
 
 std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
-  if (planted(Mutant::no_epoch) && (list == to || list == from)) return 0;
   if (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled && list == from) {
     return epoch - 1;
   }
@@ -178,27 +177,20 @@ std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
 }
 
 bool Membership::may_vote(std::string_view node) const {
-  if (planted(Mutant::new_node_votes_at_once)) return true;
-  switch (phase) {
-    case MembersPhase::settled: return is_member(to, node);
-    case MembersPhase::announced: return is_member(from, node);
-    case MembersPhase::unsettled: return is_member(from, node) && is_member(to, node);
-  }
-  return false;
+  return is_member(to, node) || (phase == MembersPhase::announced && is_member(from, node));
 }
 
-int Membership::votes_needed() const {
-  switch (phase) {
-    case MembersPhase::settled: return quorum(to);
-    case MembersPhase::announced: return quorum(from);
-    case MembersPhase::unsettled: return std::max(quorum(from), quorum(to));
-  }
-  return 0;
+bool Membership::is_vouched_for_by(const NodeNames& names) const {
+  if (planted(Mutant::one_voucher_is_enough)) return !names.empty();
+  const auto vouch = [&names](const NodeNames& list) {
+    return count_of(list, names) >= vouchers(list);
+  };
+  if (planted(Mutant::vouchers_by_new_list)) return vouch(to);
+  return (phase == MembersPhase::settled || vouch(from)) &&
+         (phase == MembersPhase::announced || vouch(to));
 }
 
 int Membership::vouchers_needed() const {
-  if (planted(Mutant::one_voucher_is_enough)) return 1;
-  if (planted(Mutant::vouchers_by_new_list)) return vouchers(to);
   switch (phase) {
     case MembersPhase::settled: return vouchers(to);
     case MembersPhase::announced: return vouchers(from);
@@ -234,6 +226,23 @@ int quorum(const NodeNames& list) {
 
 bool is_member(const NodeNames& list, std::string_view name) {
   return std::ranges::binary_search(list, name);
+}
+
+int count_of(const NodeNames& list, const NodeNames& names) {
+  return static_cast<int>(
+      std::ranges::count_if(names, [&](const std::string& name) { return is_member(list, name); }));
+}
+
+bool win(const std::vector<SharedMembership>& votes, const NodeNames& list) {
+  std::vector<SharedMembership> left = votes;
+  for (;;) {
+    NodeNames names;
+    for (const SharedMembership& one : left) names.push_back(one->name);
+    const auto asks_too_much = [&names](const SharedMembership& one) {
+      return one->asks() != nullptr && count_of(*one->asks(), names) < quorum(*one->asks());
+    };
+    if (std::erase_if(left, asks_too_much) == 0) return count_of(list, names) >= quorum(list);
+  }
 }
 
 NodeNames without(const NodeNames& list, const NodeNames& others) {

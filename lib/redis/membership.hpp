@@ -57,9 +57,16 @@ struct Membership {
   /// Whether the node itself is one of those that vote in this phase.
   [[nodiscard]] bool may_vote() const { return may_vote(name); }
   [[nodiscard]] bool may_vote(std::string_view node) const;
-  /// The votes that a lock needs, as this node reports it.
-  [[nodiscard]] int votes_needed() const;
-  /// The number of nodes that must vouch for one that has forgotten, or is new.
+  /// The list of which a vote asks for a majority, beside that of the client's own list; null if it
+  /// asks for nothing more.
+  [[nodiscard]] const NodeNames* asks() const {
+    return phase == MembersPhase::settled ? nullptr : &from;
+  }
+  /// Whether nodes of these names, which stand at this state, are enough to let in a node that has
+  /// forgotten, or is new: N - q + 1 of each list of which its votes will need a majority, so that
+  /// every quorum has one of them. The names are sorted.
+  [[nodiscard]] bool is_vouched_for_by(const NodeNames& names) const;
+  /// The least number of nodes that must vouch for one that has forgotten, or is new.
   [[nodiscard]] int vouchers_needed() const;
   /// How far the change of the list has come; of the same founding, a greater number is further.
   [[nodiscard]] std::uint64_t rank() const;
@@ -91,9 +98,13 @@ std::string_view database_mark(std::string_view member);
 /// The database that the name of a member ends with; 0 if it names none.
 int database_of(std::string_view member);
 
-/// Both take a sorted list.
+/// These take a sorted list.
 int quorum(const NodeNames& list);
 bool is_member(const NodeNames& list, std::string_view name);
+/// How many of these names, which are sorted, are in the list.
+int count_of(const NodeNames& list, const NodeNames& names);
+/// Whether votes with these memberships, which accept the list, win a lock for a client with it.
+bool win(const std::vector<SharedMembership>& votes, const NodeNames& list);
 NodeNames without(const NodeNames& list, const NodeNames& others);
 
 /// "a, b and c"; "no node" if the list is empty.

@@ -291,10 +291,12 @@ TEST_F(Members, NodesThatForgotTheListAreFoundByItsRemainingNode) {
   EXPECT_EQ(enrolled.code, 64);
   EXPECT_THAT(enrolled.err, HasSubstr("when that became " + list));
   const Ended committed = run("second", {"members", "commit"});
-  EXPECT_EQ(committed.code, 0) << committed.err;
-  EXPECT_THAT(committed.out,
+  EXPECT_EQ(committed.code, 69) << committed.out;
+  EXPECT_THAT(committed.err, HasSubstr("settled on 1 of 3 nodes"));
+  const Ended waits = run("second", {"members"});
+  EXPECT_THAT(waits.out,
               HasSubstr("2 nodes have to vouch for a node that forgot the list, and only 1"));
-  EXPECT_THAT(committed.out, HasSubstr("quorumlock enroll"));
+  EXPECT_THAT(waits.out, HasSubstr("quorumlock enroll"));
   EXPECT_EQ(run("second", {"enroll"}).code, 0);
   EXPECT_EQ(run("second", {"members"}).code, 0);
   EXPECT_EQ(run("first", {"members", "apply", "--wait", "60s"}).code, 0);
@@ -314,6 +316,19 @@ TEST_F(Members, ANodeThatRefusesAChangeCatchesUpLater) {
   const Ended applied = again.finish();
   EXPECT_EQ(applied.code, 0) << applied.err;
   EXPECT_EQ(run("new", {"members"}).code, 0);
+}
+
+TEST_F(Members, AStepThatTooFewNodesTakeIsNoSuccess) {
+  for (const int node : {0, 1, 2}) cluster.raw(node, {"CONFIG", "SET", "maxmemory", "1"});
+  const Ended announced = run("new", {"members", "announce"});
+  EXPECT_EQ(announced.code, 69) << announced.out;
+  EXPECT_THAT(announced.err, HasSubstr("announced on 2 of 5 nodes, and 3 are needed"));
+  const Ended withdrawn = run("new", {"members", "withdraw"});
+  EXPECT_EQ(withdrawn.code, 0) << withdrawn.err;
+  for (const int node : {0, 1, 2}) cluster.raw(node, {"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_EQ(run("new", {"members", "announce"}).code, 0);
+  for (const int node : {3, 4}) cluster.raw(node, {"CONFIG", "SET", "maxmemory", "1"});
+  EXPECT_EQ(run("new", {"members", "withdraw"}).code, 69) << "two nodes still have it";
 }
 
 TEST_F(Members, AnOperatorThatIsKilledIsFollowedByAnother) {

@@ -4,6 +4,9 @@
 #include <thread>
 
 #include "integration/seven_nodes.hpp"
+#include "redis/enrolment_record.hpp"
+#include "redis/keys.hpp"
+#include "redis/membership.hpp"
 
 // Changing the list of nodes while clients lock.
 namespace quorumlock::test {
@@ -248,6 +251,53 @@ TEST_F(MembersChanges, ANodeThatWasAwayCatchesUp) {
   ASSERT_TRUE(ok(later.commit()));
   settle(later);
   EXPECT_TRUE(eventually([&] { return look(later).done; }));
+}
+
+TEST_F(MembersChanges, WhatOneNodeMakesUpChangesNothingForTheOthers) {
+  // Somebody writes other records on node 4, each of which made its own vote enough once, or the
+  // four others too old to count. Clients are served as if that node were down, and an operator
+  // makes it forget what it says.
+  const std::vector<int> nodes{0, 1, 2, 3, 4};
+  Coordinator coordinator = connect(options(nodes));
+  ASSERT_TRUE(soon(coordinator));
+  const auto text = [this](std::string_view key) {
+    return std::string(cluster_.raw(4, {"GET", std::string(key)}).text);
+  };
+  using redis::Membership, redis::MembersPhase;
+  const auto forge = [&](auto&& change) {
+    auto record = redis::EnrolmentRecord::parse(text(redis::enrolment_key)).value();
+    auto its = Membership::parse(text(redis::members_key), *record.members).value();
+    change(its);
+    record.members = its.mark();
+    cluster_.raw(4, {"MSET", std::string(redis::enrolment_key), record.to_string(),
+                     std::string(redis::members_key), its.text()});
+  };
+  const std::function<void(Membership&)> lies[] = {
+      [](Membership& its) { its.epoch = 9; },
+      [](Membership& its) {
+        its = {its.founding, 3, MembersPhase::unsettled, its.name, {its.name}, its.to};
+      },
+      [](Membership& its) {
+        its = {its.founding, 3, MembersPhase::announced, its.name, {its.name, "x:1"}, its.to};
+      },
+      [](Membership& its) { its.to = {its.name}; },
+  };
+  for (const auto& lie : lies) {
+    forge(lie);
+    // A client that comes now sees all five nodes, and an older one sees it at its next look.
+    Coordinator fresh = connect(options(nodes));
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_TRUE(ok(fresh.acquire(key_, {.wait = 5s})));
+      EXPECT_TRUE(ok(coordinator.acquire(key_, {.wait = 5s})));
+    }
+    MembersChange change = change_to(nodes);
+    EXPECT_EQ(states(look(change)), (Counts{{"settled", 4}, {"apart", 1}}));
+    EXPECT_NE(look(change).next_step.find("quorumlock members commit"), std::string::npos);
+    ASSERT_TRUE(ok(change.commit()));
+    settle(change);
+    ASSERT_TRUE(eventually([&] { return soon(coordinator) && look(change).done; }))
+        << "a client has let it in again";
+  }
 }
 
 TEST_F(MembersChanges, AnybodyFinishesWhatAnotherHasBegun) {

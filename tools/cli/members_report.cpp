@@ -58,21 +58,28 @@ std::string plan_text(const MembersReport& report) {
   const auto shared = std::ranges::count_if(
       report.members, [](const Member& member) { return member.in_list && member.in_new_list; });
   const auto quorum = [](std::size_t nodes) { return static_cast<std::ptrdiff_t>(nodes / 2 + 1); };
+  const auto all = static_cast<std::ptrdiff_t>(report.new_list.size());
   const std::ptrdiff_t before = quorum(report.list.size());
-  const std::ptrdiff_t needed = std::max(before, quorum(report.new_list.size()));
-  const std::string both = " of the " + std::to_string(shared) + " nodes of both lists";
+  const std::ptrdiff_t after = quorum(report.new_list.size());
+  const std::string of_new = std::to_string(after) + " of its " + std::to_string(all) + " nodes";
   std::string text =
       "plan: from {" + in_words(report.list) + "} to {" + in_words(report.new_list) +
-      "}\n  1. announce: nodes serve clients with either list, and a client with the new one "
-      "needs " +
-      std::to_string(before) + both +
+      "}\n  1. announce: nodes serve clients with either list, and new nodes vote max_ttl later; a "
+      "client with the new one needs " +
+      std::to_string(before) + " of the " + std::to_string(shared) + " nodes of both lists, and " +
+      of_new +
       "\n  2. give all clients the new nodes\n  3. commit: clients with the old nodes are refused "
-      "from then on; until new nodes vote, a lock needs " +
-      std::to_string(needed) + both + "\n";
-  if (needed > shared) {
-    text += "     These are too few: nobody gets a lock until the new nodes vote.\n";
-  } else if (needed == shared) {
-    text += "     All of these have to be up meanwhile.\n";
+      "from then on; max_ttl later the list is settled, and " +
+      of_new + " are enough\n";
+  const std::ptrdiff_t down = std::min(shared - before, all - after);
+  const bool waits = shared - after < down;
+  if (after > shared) {
+    text += "     Clients with the new nodes get no lock until new nodes vote.\n";
+  } else if (down == 0) {
+    text += "     All nodes of both lists have to be up until then.\n";
+  } else {
+    text += "     Of the nodes of both lists " + std::to_string(down) + " may be down meanwhile" +
+            (waits ? ", once new nodes vote" : "") + ".\n";
   }
   return text + "quorumlock members apply makes all steps, and waits for the clients in between";
 }

@@ -47,8 +47,9 @@ enum class Fault {
   follow_another,   ///< a node follows another by mistake, and is promoted again
   fail_back,        ///< a node loses its place to a replica of its own, and gets it back
   operators_away,   ///< no client that may enrol nodes reaches any of them for a while
+  forge,            ///< somebody makes up a record on the last node, which says it to everybody
 };
-inline constexpr int fault_kinds = static_cast<int>(Fault::operators_away) + 1;
+inline constexpr int fault_kinds = static_cast<int>(Fault::forge) + 1;
 std::string_view to_string(Fault fault);
 
 /// The kind of trouble that a seed concentrates on. About half of the seeds draw everything from
@@ -88,8 +89,9 @@ enum class Focus {
   short_lives,    ///< clients live for less than max_ttl, and nodes boot with a wrong clock
   databases,      ///< some clients select another database of one server
   periods,        ///< holders do work once per period, and nodes, clients and records are lost
+  forgeries,      ///< one node says of its list what somebody has made up
 };
-inline constexpr int focuses = static_cast<int>(Focus::periods) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::forgeries) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
@@ -99,7 +101,7 @@ inline constexpr std::string_view focus_names[] = {
     "raises",     "relapses",      "line",        "sets",       "readers",  "permits",  "pieces",
     "silence",    "tokens",        "standstills", "disks",      "tenants",  "idleness", "members",
     "replacing",  "shrinking",     "in_a_row",    "forks",      "founding", "traps",    "unfenced",
-    "hand_overs", "stale_sources", "short_lives", "databases",  "periods"};
+    "hand_overs", "stale_sources", "short_lives", "databases",  "periods",  "forgeries"};
 static_assert(std::size(focus_names) == focuses);
 inline std::string_view to_string(Focus focus) {
   return focus_names[static_cast<std::size_t>(focus)];
@@ -158,8 +160,9 @@ struct Draw {
   bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
   /// Every other client may not write the keys of the nodes, nor touch those of the lock "other".
   bool tenants = false;
-  bool other_databases = false;  ///< every other client selects another database of the first node
-  bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is not a number
+  bool other_databases = false;   ///< every other client selects another database of the first node
+  bool begins_announced = false;  ///< the first list of the plan is announced from the beginning
+  bool odd_counter = false;       ///< one node's counter of a lock that nobody uses is not a number
   core::Duration ttl{};
   core::Duration max_ttl{};
   core::Duration delay{};         ///< about how long a message takes
@@ -306,6 +309,8 @@ void draw_periods(Draw& draw, test::SeededRandom& random);
 void draw_disks(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some may not enrol nodes, and nodes that forget just after a vote.
 Draw draw_tenants(test::SeededRandom& random);
+/// Draws a node on which somebody makes up records.
+void draw_forgeries(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some select another database of one node.
 void draw_databases(Draw& draw, test::SeededRandom& random);
 

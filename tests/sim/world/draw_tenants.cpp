@@ -47,4 +47,34 @@ void draw_databases(Draw& draw, test::SeededRandom& random) {
   draw.faults = {Fault::partition};
 }
 
+/// A node says, again and again, whatever somebody has made up, and nothing else goes wrong but
+/// that clients lose sight of nodes. Or the change from five nodes to three is announced, that node
+/// says that it is settled, and the two others of the three forget.
+void draw_forgeries(Draw& draw, test::SeededRandom& random) {
+  const bool changes = random.one_in(2);
+  draw.nodes = changes || random.one_in(3) ? 5 : 3;
+  draw.clients = random.between(2, 4);
+  draw.low_counters = random.one_in(2);
+  draw.ttl = draw.max_ttl = random.between(1, 5) * 200ms;
+  draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
+  draw.hold = draw.ttl * random.between(5, 20) / 10;
+  draw.every = draw.hold / random.between(1, 3);
+  draw.pause = draw.ttl / random.between(5, 50);
+  draw.node_timeout = draw.ttl;
+  draw.until = draw.ttl * 20;
+  draw.between_faults = draw.ttl;
+  draw.blind_spots = true;
+  draw.faults = {Fault::forge, Fault::partition};
+  if (!changes) {
+    draw.durable = true;
+    return;
+  }
+  draw.plan = {"345"};
+  draw.begins_announced = true;
+  draw.lists = "0101";
+  draw.forgetters = "34";
+  draw.all_forget = random.one_in(2);
+  draw.faults.push_back(Fault::flush);
+}
+
 }  // namespace quorumlock::sim

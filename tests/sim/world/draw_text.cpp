@@ -33,6 +33,7 @@ std::string_view to_string(Fault fault) {
     case Fault::follow_another: return "follow_another";
     case Fault::fail_back: return "fail_back";
     case Fault::operators_away: return "operators_away";
+    case Fault::forge: return "forge";
   }
   return "?";
 }
@@ -84,6 +85,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("forgetful_paths", draw.forgetful_paths);
   visit("tenants", draw.tenants);
   visit("other_databases", draw.other_databases);
+  visit("begins_announced", draw.begins_announced);
   visit("odd_counter", draw.odd_counter);
   visit("at_once", draw.at_once);
   visit("window", draw.window);

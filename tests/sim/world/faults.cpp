@@ -1,9 +1,12 @@
 #include "sim/world/faults.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <utility>
 
 #include "core/quorum.hpp"
+#include "redis/keys.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
 
@@ -116,11 +119,36 @@ void Faults::inject(Fault fault) {
         }
       }
       return;
+    case Fault::forge: return forge(draw_.nodes - 1);
     case Fault::evict: {
       server.data[0].evict(random_.index(1'000'000));
       return forgets(node);
     }
   }
+}
+
+void Faults::forge(int node) {
+  Server& server = node_at(node);
+  std::optional<redis::EnrolmentRecord> record = enrolment_of(server, now());
+  std::optional<redis::Membership> its = membership_of(server, now());
+  if (!its) return;
+  const redis::NodeNames any[] = {
+      world_.lists.first(), {name_of(node)}, {name_of(0), name_of(node)}};
+  using redis::MembersPhase;
+  if (draw_.begins_announced) {
+    *its = {its->founding, 1, MembersPhase::settled, its->name, {}, named(draw_.plan.front())};
+  } else {
+    its->phase = std::array{MembersPhase::settled, MembersPhase::announced,
+                            MembersPhase::unsettled}[random_.index(3)];
+    its->epoch = static_cast<std::uint32_t>(random_.between(0, 5));
+    its->to = any[random_.index(std::size(any))];
+    its->from = any[random_.index(std::size(any))];
+    if (its->phase == MembersPhase::settled) its->from.clear();
+  }
+  record->members = its->mark();
+  trace("FAULT somebody writes on node ", node + 1, ": ", its->text(), " in epoch ", its->epoch);
+  server.data[0].put(std::string(redis::enrolment_key), {record->to_string(), std::nullopt});
+  server.data[0].put(std::string(redis::members_key), {its->text(), std::nullopt});
 }
 
 void Faults::betray(Client& client, core::NodeSet granted) {

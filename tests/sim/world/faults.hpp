@@ -39,6 +39,7 @@ class Faults : Machine {
  private:
   void forget_all();
   void crash(int node, TrueTime away);
+  void forge(int node);
 
   TrueTime next_relapse_{};  ///< the earliest moment at which a node may forget a vote
 };

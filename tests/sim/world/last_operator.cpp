@@ -79,18 +79,20 @@ std::uint64_t LastOperator::floor_of(const Look& look, const std::vector<int>& s
 
 /// Whether a decided change cannot be ended, because operators did not ask whether it could be, or
 /// decided two changes. They have to stop all clients then, and found the list anew.
-bool LastOperator::is_stranded(const MembersChange& change) {
-  if (!change.furthest() || change.furthest()->phase == MembersPhase::announced) return false;
-  const redis::Membership& as = *change.furthest();
+bool LastOperator::is_stranded(const Look& look) const {
+  const std::optional<redis::Membership> furthest = world_.lists.governing();
+  if (!furthest || furthest->phase == MembersPhase::announced) return false;
+  const redis::Membership& as = *furthest;
   // A settled list has forgotten which one was before it, so that only its own nodes are asked for.
   const NodeNames& from = as.phase == MembersPhase::settled ? as.to : as.from;
   int can = 0;
   bool any = false;
-  for (const MembersChange::Node& node : change.nodes()) {
-    if (!redis::is_member(from, node.called()) || !redis::is_member(as.to, node.called())) continue;
+  for (const MembersChange::Node& node : look.nodes) {
+    if (!redis::is_member(from, node.called())) continue;
     const bool takes_part = node.membership && takes_steps_to(*node.membership, as);
-    if (takes_part || !node.membership) ++can;
-    any = any || takes_part;
+    const bool stays = redis::is_member(as.to, node.called());
+    if (takes_part || (!node.membership && stays)) ++can;
+    any = any || (takes_part && stays);
   }
   return can < redis::quorum(from) || !any;  // nobody could vouch for the others
 }
@@ -101,13 +103,12 @@ bool LastOperator::is_stranded(const MembersChange& change) {
 /// two changes, or was removed and has not heard that it was taken back, can only come back without
 /// its record, if enough others vouch for it.
 bool LastOperator::is_forgotten(const MembersChange& change) {
-  if (!change.furthest() || change.furthest()->phase != MembersPhase::announced) return false;
-  const redis::Membership& as = *change.furthest();
-  int remember = 0, stay = 0, both = 0;
+  if (!change.state() || change.state()->phase != MembersPhase::announced) return false;
+  const redis::Membership& as = *change.state();
+  int remember = 0, stay = 0;
   for (const MembersChange::Node& node : change.nodes()) {
     const bool stays = redis::is_member(as.to, node.called());
     if (!redis::is_member(as.from, node.called())) continue;
-    both += stays ? 1 : 0;
     if (!node.membership || node.membership->founding != as.founding) continue;
     const redis::Membership& its = *node.membership;
     const NodeNames& was = its.phase == MembersPhase::announced ? its.from : its.to;
@@ -116,8 +117,7 @@ bool LastOperator::is_forgotten(const MembersChange& change) {
     ++remember;
     stay += stays ? 1 : 0;
   }
-  return remember < redis::quorum(as.from) ||
-         stay < std::min(std::max(redis::quorum(as.from), redis::quorum(as.to)), both);
+  return remember < redis::quorum(as.from) || stay < redis::quorum(as.from);
 }
 
 /// Makes the next step of the change to this list, on all nodes. Returns whether the list is
@@ -128,12 +128,12 @@ bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait,
     for (const MembersChange::Step& step : steps)
       world_.operators.send_step(look, step, what, TrueTime());
   };
+  all(change.forgetting(), "makes forget");
   switch (change.stage()) {
     case Stage::unknown: return false;
     case Stage::agreed: {
       if (change.done()) return true;
-      const auto& settled = look.nodes[static_cast<std::size_t>(change.settled_node())];
-      all(change.settling(settled.enrolment->floor, settled.enrolment->since), "settles");
+      all(settling_as_others(look, change), "settles");
       return false;
     }
     case Stage::differs:
@@ -155,7 +155,7 @@ bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait,
       if (change.may_withdraw()) {
         all(change.withdrawing(), "withdraws");
       } else {
-        next = change.furthest()->to;
+        next = change.state()->to;
       }
       return false;
   }
@@ -217,7 +217,7 @@ NodeNames LastOperator::end_change() {
                       " of " + std::to_string(node.membership->founding % 1000)
                 : "no record");
     }
-    if (is_stranded(MembersChange(look.nodes))) {
+    if (is_stranded(look)) {
       trace("no quorum of nodes can take part: the operator has to found the list anew");
       ++figures_.lists_stranded;
       return {};
@@ -227,14 +227,30 @@ NodeNames LastOperator::end_change() {
     if (const auto accepted = world_.lists.governing(); accepted->epoch_of(next) && given != next) {
       world_.lists.give_all(next);
       given = next;
+      world_.processes.die(clients_.front());  // quorumlock members apply is a new client
     }
     if (looks % patient_looks == patient_looks - 1) {
+      // The messages of refused clients name the list that the furthest node votes for.
+      if (const std::optional<redis::Membership> furthest = world_.lists.governing()) {
+        given = furthest->phase == MembersPhase::announced ? furthest->from : furthest->to;
+        world_.lists.give_all(given);
+      }
+      world_.processes.die(clients_.front());
+      run_until(now() + draw_.max_ttl * 11 / 10 + 2s);
       world_.foundings.vouched();
       Recovery(world_).vouch();
     }
     run_until(now() + draw_.max_ttl * 11 / 10 + 2s);
   }
   return {};
+}
+
+void LastOperator::make_forget() {
+  const Look look = look_at_all(world_.lists.first());
+  for (const MembersChange::Step& step : MembersChange(look.nodes).forgetting()) {
+    world_.operators.send_step(look, step, "makes forget", TrueTime());
+  }
+  run_until(now() + 2s);
 }
 
 void LastOperator::demand() {

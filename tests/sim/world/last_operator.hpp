@@ -18,12 +18,14 @@ class LastOperator : Machine {
   /// Checks that the change can be ended, and that each client that has the list then gets the
   /// lock.
   void demand();
+  /// Makes nodes forget what somebody has made up on them.
+  void make_forget();
 
  private:
   redis::NodeNames end_change();
   [[nodiscard]] Look look_at_all(const redis::NodeNames& next) const;
   [[nodiscard]] std::uint64_t floor_of(const Look& look, const std::vector<int>& sources) const;
-  static bool is_stranded(const redis::MembersChange& change);
+  [[nodiscard]] bool is_stranded(const Look& look) const;
   static bool is_forgotten(const redis::MembersChange& change);
   bool make_next_step(const Look& look, redis::SettlementWait& wait, redis::NodeNames& next);
   [[nodiscard]] redis::NodeNames list_on_disk() const;

@@ -11,17 +11,6 @@ namespace quorumlock::sim {
 using redis::MembersPhase;
 using redis::NodeNames;
 
-namespace {
-
-/// The names of the nodes whose numbers a word has.
-NodeNames named(const std::string& numbers) {
-  NodeNames list;
-  for (const char number : numbers) list.push_back(std::string("n") + number);
-  return list;
-}
-
-}  // namespace
-
 std::optional<redis::Membership> Lists::governing() const {
   std::map<std::uint64_t, std::pair<int, redis::Membership>> foundings;
   for (const Server& server : nodes_) {

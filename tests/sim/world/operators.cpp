@@ -29,6 +29,13 @@ Step step_of(MembersPhase phase) {
 
 }  // namespace
 
+std::vector<MembersChange::Step> settling_as_others(const Look& look, const MembersChange& change) {
+  const int settled = change.settled_node();
+  if (settled < 0) return change.settling(0, 0);
+  const redis::EnrolmentRecord& its = *look.nodes[static_cast<std::size_t>(settled)].enrolment;
+  return change.settling(its.floor, its.since);
+}
+
 void Operators::plan() {
   if (draw_.operators == 0) return;
   if (draw_.operators > 1 && !draw_.plan.empty()) {
@@ -143,14 +150,13 @@ void Operators::has_looked(const Look& look) {
     return end(one, "has withdrawn the change");
   }
   const bool to_announce = draw_.plan.empty() || change.stage() != Stage::agreed;
-  if (one.reckless && change.furthest() && to_announce)
-    make(look, change.announcing(), "announces");
+  if (one.reckless && change.state() && to_announce) make(look, change.announcing(), "announces");
   switch (change.stage()) {
     case Stage::unknown: break;
     case Stage::agreed: {
       if (change.done()) return list_settled(one);
-      const auto& settled = look.nodes[static_cast<std::size_t>(change.settled_node())];
-      make(look, change.settling(settled.enrolment->floor, settled.enrolment->since), "settles");
+      make(look, change.forgetting(), "makes forget");
+      make(look, settling_as_others(look, change), "settles");
       break;
     }
     case Stage::differs:
@@ -191,8 +197,8 @@ void Operators::has_looked(const Look& look) {
       if (random_.one_in(3) && change.may_withdraw()) {
         make(look, change.withdrawing(), "withdraws");
       } else if (random_.one_in(2)) {
-        one.next = change.furthest()->to;
-        one.others = redis::without(change.furthest()->from, one.next);
+        one.next = change.state()->to;
+        one.others = redis::without(change.state()->from, one.next);
       }
       break;
   }
@@ -260,15 +266,7 @@ void Operators::send_step(const Look& look, const MembersChange::Step& step, con
                           TrueTime span) {
   const int server = look.servers[static_cast<std::size_t>(step.node)];
   trace("OPERATOR ", look.by, ' ', what, " on node ", server + 1, ": ", step.as.text());
-  Words words{"EVAL",
-              std::string(redis::adopt_script.source),
-              "3",
-              std::string(redis::enrolment_key),
-              std::string(redis::candidate_key),
-              std::string(redis::members_key),
-              look.nodes[static_cast<std::size_t>(step.node)].record,
-              step.record.to_string(),
-              step.as.text()};
+  Words words = MembersChange(look.nodes).command(step);
   after(span, [this, server, words = std::move(words)] { run(server, words); });
 }
 
@@ -284,7 +282,7 @@ void Operators::run(int node, const Words& words) {
   trace("  node ", node + 1, " says to the operator: ", said);
   server.connections.drop(connection);
   world_.observer.look_at(node);
-  if (!draw_.faults_follow_steps || said != ":1") return;
+  if (!draw_.faults_follow_steps || said != ":1" || words[2] == "0") return;
   const auto phase = static_cast<MembersPhase>(words.back()[words.back().find(' ') + 1]);
   if (step_of(phase) == draw_.forgets_after) world_.faults.may_forget(node, "its step");
 }

@@ -10,6 +10,10 @@
 
 namespace quorumlock::sim {
 
+/// The steps with which the other nodes take over what some have settled.
+std::vector<redis::MembersChange::Step> settling_as_others(const Look& look,
+                                                           const redis::MembersChange& change);
+
 /// The operators that change the list of nodes, and what each of them does after a look.
 class Operators : Machine {
  public:

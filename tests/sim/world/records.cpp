@@ -11,6 +11,12 @@ std::string name_of(int node) {
   return "n" + std::to_string(node + 1);
 }
 
+redis::NodeNames named(const std::string& numbers) {
+  redis::NodeNames list;
+  for (const char number : numbers) list.push_back(std::string("n") + number);
+  return list;
+}
+
 int server_named(const std::string& name) {
   return std::stoi(name.substr(1)) - 1;
 }

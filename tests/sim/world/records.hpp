@@ -12,6 +12,8 @@ namespace quorumlock::sim {
 
 /// The name of a server in the lists of nodes, and the server that has this name.
 std::string name_of(int node);
+/// The names of the nodes whose numbers a word has.
+redis::NodeNames named(const std::string& numbers);
 int server_named(const std::string& name);
 
 /// The text of a key of a server; empty if there is none.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "redis/keys.hpp"
+#include "sim/world/last_operator.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
 
@@ -101,6 +102,12 @@ void Recovery::vouch() {
 
 void Recovery::demand_progress() {
   if (draw_.tenants) watch();
+  if (draw_.has(Fault::forge)) {
+    // What one node says keeps nobody from a lock, and can be taken from it.
+    run_until(now() + 3 * draw_.max_ttl + 15s);
+    demand_locks();
+    LastOperator(world_).make_forget();
+  }
   // Nodes that forgot vote again after max_ttl; nodes whose clock was wrong are trusted again.
   run_until(now() + 3 * draw_.max_ttl + 15s);
   if (draw_.has(Fault::clock_step)) return;  // a clock that was set back lets keys live longer
@@ -120,6 +127,10 @@ void Recovery::demand_progress() {
              link.trouble(client.local(now())));
     }
   }
+  demand_locks();
+}
+
+void Recovery::demand_locks() {
   for (Client& client : clients_) {
     if (!goes_on()) return;
     world_.users.acquire(client, 30s, draw_.in_order > 0);

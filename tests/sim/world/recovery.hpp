@@ -24,6 +24,7 @@ class Recovery : Machine {
 
  private:
   void demand_releases();
+  void demand_locks();
   [[nodiscard]] bool too_few_vouch() const;
 };
 

@@ -43,7 +43,12 @@ void World::begin_nodes() {
     record.run_id = server.run().id();
     record.nonce = "0";
     record.terms.max_ttl_ms = draw.max_ttl / 1ms;
-    const redis::Membership members{1, 0, redis::MembersPhase::settled, name_of(node), {}, list};
+    redis::Membership members{1, 0, redis::MembersPhase::settled, name_of(node), {}, list};
+    if (draw.begins_announced) {
+      members.phase = redis::MembersPhase::announced;
+      members.from = list;
+      members.to = named(draw.plan.front());
+    }
     record.members = members.mark();
     data.put(std::string(redis::members_key), {members.text(), std::nullopt});
     data.put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});

@@ -366,6 +366,20 @@ TEST(Findings, ANodeThatMissedAChangeIsReported) {
   EXPECT_THAT(found[0].remedy, HasSubstr("quorumlock members commit"));
 }
 
+TEST(Findings, OneNodeLeavesNoOtherBehind) {
+  // Somebody has made up its epoch. The others do not know of it, and nothing is said of them.
+  ClusterStatus status = members();
+  status.nodes[1].membership.epoch = 9;
+  const std::vector<Finding> found = findings_of(status);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, "apart");
+  EXPECT_EQ(found[0].node, "node 1");
+  EXPECT_THAT(found[0].remedy, HasSubstr("quorumlock members commit"));
+  // Nodes that forgot contradict nobody.
+  for (const std::size_t node : {0U, 2U}) status.nodes[node].membership = {};
+  for (const Finding& each : findings_of(status)) EXPECT_NE(each.code, "apart");
+}
+
 TEST(Findings, AnUnfinishedChangeIsReportedOnce) {
   for (const bool announced : {true, false}) {
     ClusterStatus status = members();

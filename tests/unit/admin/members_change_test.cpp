@@ -96,28 +96,99 @@ TEST(MembersChange, TakesTheNodesFromOneListToAnother) {
   EXPECT_TRUE(may(nodes.look().may_commit()));
   EXPECT_EQ(nodes.take(nodes.look().committing()), five) << "the node that leaves is told, too";
   EXPECT_EQ(nodes.look().stage(), Stage::committed);
-  EXPECT_EQ(nodes.look().furthest()->epoch, 5U);
+  EXPECT_EQ(nodes.look().state()->epoch, 5U);
   EXPECT_TRUE(may(nodes.look().may_settle()));
   EXPECT_EQ(nodes.look().to_read().size(), 3U);
   EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"a", "b", "c", "d"}));
   EXPECT_EQ(nodes.look().stage(), Stage::agreed);
   EXPECT_FALSE(nodes.look().done()) << "f does not vote yet";
   EXPECT_EQ(nodes.look().nodes()[0].enrolment->floor, 7U);
-  nodes.carries("f", *nodes.look().furthest());
+  nodes.carries("f", *nodes.look().state());
   EXPECT_TRUE(nodes.look().done());
 }
 
 TEST(MembersChange, AFloorIsNeverLowered) {
-  // One node has a greater floor than was read from the others, and since an earlier time.
+  // Some nodes have a greater floor than was read from the others, and since an earlier time.
   AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());
   nodes.take(nodes.look().committing());
   std::vector<MembersChange::Step> steps = nodes.look().settling(7, 20);
-  steps.resize(1);
+  steps.resize(3);
+  steps[1].record.floor = 9;
   nodes.take(steps);
+  EXPECT_EQ(nodes.look().stage(), Stage::agreed);
   for (const auto& step : nodes.look().settling(3, 10)) EXPECT_EQ(step.record.floor, 3U);
   EXPECT_EQ(nodes.look().nodes()[0].enrolment->floor, 7U);
-  EXPECT_EQ(nodes.look().settled_node(), 0);
+  EXPECT_EQ(nodes.look().settled_node(), 1);
+}
+
+TEST(MembersChange, NobodySettlesOnOneNodesWord) {
+  // d says that the change is settled, by itself or because somebody has made that up: it counts as
+  // committed, and no more.
+  AskedNodes nodes(five, replaced);
+  nodes.take(nodes.look().announcing());
+  nodes.carries("d", {1, 5, MembersPhase::settled, {}, {}, replaced});
+  EXPECT_EQ(nodes.look().stage(), Stage::announced);
+  EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::misconfigured));
+  EXPECT_EQ(nodes.look().settled_node(), -1);
+  nodes.take(nodes.look().committing());
+  EXPECT_EQ(nodes.look().stage(), Stage::committed);
+  EXPECT_TRUE(may(nodes.look().may_settle()));
+  EXPECT_EQ(nodes.look().settled_node(), -1) << "after a wait, with the numbers of a scan";
+}
+
+TEST(MembersChange, ANodeThatSaysSomethingImpossibleIsMadeToForgetIt) {
+  for (const Membership& forged : {Membership{1, 9, MembersPhase::settled, {}, {}, five},
+                                   Membership{1, 4, MembersPhase::settled, {}, {}, {"c"}},
+                                   Membership{1, 6, MembersPhase::unsettled, {}, five, {"c"}},
+                                   Membership{9, 4, MembersPhase::settled, {}, {}, five},
+                                   Membership{1, 3, MembersPhase::settled, {}, {}, {"a", "b"}}}) {
+    AskedNodes nodes(five, five);
+    nodes.carries("c", forged);
+    const MembersChange change = nodes.look();
+    EXPECT_EQ(change.stage(), Stage::agreed);
+    EXPECT_FALSE(change.done());
+    EXPECT_TRUE(change.is_apart(change.nodes()[2]));
+    const std::vector<MembersChange::Step> steps = change.forgetting();
+    ASSERT_EQ(steps.size(), 1U);
+    EXPECT_TRUE(steps[0].forgets);
+    EXPECT_EQ(change.command(steps[0]).back(), change.nodes()[2].record);
+    // It keeps nobody from another change.
+    AskedNodes others(five, replaced);
+    others.carries("c", forged);
+    EXPECT_EQ(others.look().stage(), Stage::differs);
+    EXPECT_EQ(others.take(others.look().announcing()), Names({"a", "b", "d", "e"}));
+  }
+  AskedNodes nodes(five, five);
+  for (const char* name : {"a", "b", "c"}) {
+    nodes.carries(name, {1, 5, MembersPhase::unsettled, {}, five, replaced});
+  }
+  EXPECT_EQ(nodes.look().stage(), Stage::other) << "so many do not make it up";
+  EXPECT_THAT(nodes.look().forgetting(), IsEmpty());
+}
+
+TEST(MembersChange, ANewNodeThatWasLetInForgetsAChangeThatIsTakenBack) {
+  AskedNodes nodes({"a", "b", "c"}, {"a", "b", "c", "d"});
+  nodes.take(nodes.look().announcing());
+  nodes.carries("d", *nodes.look().state());
+  const std::vector<MembersChange::Step> steps = nodes.look().withdrawing();
+  ASSERT_EQ(steps.size(), 4U);
+  for (const MembersChange::Step& step : steps) EXPECT_EQ(step.forgets, step.as.name == "d");
+}
+
+TEST(MembersChange, ANewNodeThatWasLetInLateIsTakenAlong) {
+  // It has the announcement, since that was what the others said when it was let in.
+  AskedNodes nodes({"a", "b", "c"}, {"a", "b", "c", "d"});
+  nodes.take(nodes.look().announcing());
+  const Membership announced = *nodes.look().state();
+  nodes.take(nodes.look().committing());
+  nodes.carries("d", announced);
+  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"a", "b", "c", "d"}));
+  nodes.carries("d", announced);
+  EXPECT_EQ(nodes.look().stage(), Stage::agreed);
+  EXPECT_TRUE(nodes.look().forgetting().empty());
+  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"d"}));
+  EXPECT_TRUE(nodes.look().done());
 }
 
 TEST(MembersChange, ListsThatShareTooFewNodesAreRefused) {
@@ -204,22 +275,50 @@ TEST(MembersChange, TheNodesThatStayHaveToServeClients) {
   EXPECT_TRUE(may(AskedNodes(five, replaced).look().serves_next()));
 }
 
+TEST(MembersChange, NewNodesAreLetInBeforeTheCommitIfTheyAreNeeded) {
+  // From one node to two: a lock of the new list needs both.
+  AskedNodes nodes({"a"}, {"a", "b"});
+  nodes.forgets("b");
+  nodes.take(nodes.look().announcing());
+  const Result<void> refused = nodes.look().may_commit();
+  ASSERT_TRUE(is_refused(refused, Errc::timed_out));
+  EXPECT_THAT(refused.error().what(), HasSubstr("no vote yet from b"));
+  nodes.carries("b", *nodes.look().state());
+  EXPECT_TRUE(may(nodes.look().may_commit()));
+  EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b"}));
+}
+
 TEST(MembersChange, IsSettledOnlyWithAQuorumOfTheOldList) {
   AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());
   for (const char* name : {"a", "b", "c"}) nodes.leaves(name);
   nodes.take(nodes.look().committing());
   nodes.returns();
+  EXPECT_EQ(nodes.look().stage(), Stage::announced) << "two of five may have made that up";
+  EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::misconfigured));
+  EXPECT_TRUE(may(nodes.look().may_commit()));
+  std::vector<MembersChange::Step> steps = nodes.look().committing();
+  EXPECT_EQ(steps.size(), 3U) << "the rest follows";
+  steps.resize(1);
+  nodes.take(steps);
   EXPECT_EQ(nodes.look().stage(), Stage::committed);
-  EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::no_quorum))
-      << "d alone is committed and of both lists";
-  EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b", "c"})) << "the rest follows";
   EXPECT_TRUE(may(nodes.look().may_settle()));
+
+  // Of four nodes two are enough to say that it is decided, and too few to settle it.
+  AskedNodes four({"a", "b", "c", "d"}, {"a", "b", "c"});
+  four.take(four.look().announcing());
+  for (const char* name : {"a", "b"}) four.leaves(name);
+  four.take(four.look().committing());
+  four.returns();
+  EXPECT_EQ(four.look().stage(), Stage::committed);
+  EXPECT_TRUE(is_refused(four.look().may_settle(), Errc::no_quorum));
+  EXPECT_EQ(four.take(four.look().committing()), Names({"a", "b"}));
+  EXPECT_TRUE(may(four.look().may_settle()));
 }
 
 TEST(MembersChange, AServerThatIsReachedByTwoAddressesCountsOnce) {
   // The operator's configuration has a under a second address, in place of b, which is away.
-  const Membership as{1, 5, MembersPhase::unsettled, {}, {"a", "b", "c"}, {"a", "b", "d"}};
+  const Membership as{1, 5, MembersPhase::unsettled, {}, {"a", "b"}, {"a", "b", "d"}};
   std::vector<MembersChange::Node> nodes;
   for (const char* name : {"a", "b", "d", "alias"}) {
     MembersChange::Node& node = nodes.emplace_back();
@@ -252,10 +351,12 @@ TEST(MembersChange, ANodeThatMissedOneChangeCatchesUp) {
   nodes.leaves("b");
   nodes.take(nodes.look().settling(7, 0));
   nodes.returns();
+  EXPECT_EQ(nodes.look().stage(), Stage::committed) << "two of five say that it is settled";
+  nodes.take({nodes.look().settling(7, 0).back()});
   const MembersChange change = nodes.look();
-  EXPECT_EQ(change.stage(), Stage::agreed);
+  EXPECT_EQ(change.stage(), Stage::agreed) << "three say so";
   EXPECT_TRUE(change.is_behind(change.nodes()[0]));
-  EXPECT_EQ(nodes.take(change.settling(7, 0)), Names({"a", "b"}));
+  EXPECT_EQ(nodes.take(change.settling(7, 0)), Names({"a"}));
   // A node that is two changes late takes no step, since not all nodes would know of it.
   Membership ancient{1, 3, MembersPhase::settled, {}, {}, five};
   nodes.carries("a", ancient);
@@ -271,8 +372,11 @@ TEST(MembersChange, ANodeThatMissedADecisionHearsOfItAtOnce) {
   nodes.carries("c", {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d", "g"}});
   nodes.carries("d", {1, 3, MembersPhase::settled, {}, {}, {"a", "b", "d"}});
   nodes.carries("e", {1, 5, MembersPhase::unsettled, {}, five, replaced});
-  EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::no_quorum));
-  EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b", "c", "d"}));
+  EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::misconfigured));
+  // One node's word does not make it decided: b, c and d hear of the announcement first.
+  EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a"}));
+  EXPECT_EQ(nodes.take(nodes.look().announcing()), Names({"b", "c", "d"}));
+  EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"b", "c", "d"}));
   EXPECT_TRUE(may(nodes.look().may_settle()));
 }
 
@@ -297,10 +401,12 @@ TEST(MembersChange, ANodeThatMissedTheChangeBeforeTakesItsFloorAlong) {
 TEST(MembersChange, OfTwoAnnouncementsNoneIsCommitted) {
   AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());
-  nodes.carries("e", {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d"}});
+  for (const char* name : {"c", "d", "e"}) {
+    nodes.carries(name, {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d"}});
+  }
   const Result<void> refused = nodes.look().may_commit();
   ASSERT_TRUE(is_refused(refused, Errc::misconfigured));
-  EXPECT_THAT(refused.error().what(), HasSubstr("{a, b, c and d} is announced on e"));
+  EXPECT_THAT(refused.error().what(), HasSubstr("{a, b, c and d} is announced on c, d and e"));
   EXPECT_EQ(nodes.take(nodes.look().withdrawing()), five);
   EXPECT_EQ(nodes.look().stage(), Stage::differs);
 }

@@ -235,7 +235,7 @@ TEST(Nodes, ARoundGoesOnWhenTheListChanges) {
   clocks.driver.engine().add_node(clocks.driver.now, 3);
   clocks.driver.engine().remove_node(clocks.driver.now, 2);
   clocks.reply(0, Vote::granted);
-  EXPECT_EQ(clocks.driver.count<core::Acquired>(), 1U);
+  EXPECT_EQ(clocks.driver.count<core::Acquired>(), 0U) << "n3 has left";
   clocks.reply(1, Vote::granted);
   clocks.driver.engine().adopt(clocks.driver.only<core::Acquired>().claim, 1);
   clocks.driver.forget_seen();
@@ -247,7 +247,7 @@ TEST(Nodes, ARoundGoesOnWhenTheListChanges) {
 
 TEST(Nodes, AVoteThatIsReadAfterItsNodeHasLeftDoesNotCount) {
   Clocks clocks(3);
-  for (int node = 0; node < 3; ++node) clocks.driver.engine().on_list(node, {4, 2}, false);
+  for (int node = 0; node < 3; ++node) clocks.driver.engine().on_list(node, {}, false);
   clocks.driver.acquire(1, ten_seconds);
   clocks.driver.engine().remove_node(clocks.driver.now, 2);
   clocks.reply({0, 2}, Vote::granted);

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 class RoundTest : public ::testing::Test {
  protected:
   RoundTest() {
-    round.open(Time(1s), 10s, NodeSet::first(3), {0, 2});
+    round.open(Time(1s), 10s, NodeSet::first(3), Majority::of(NodeSet::first(3)));
     for (int node = 0; node < 3; ++node) round.tally.ask(node);
     ballot.begin(0);
   }
@@ -34,9 +34,10 @@ class RoundTest : public ::testing::Test {
 
 TEST_F(RoundTest, NumbersFollowEachOtherAndSkipTheUncounted) {
   EXPECT_EQ(round.number(), 1);
-  for (int i = 2; i < 65536; ++i) round.open(Time(1s), 5s, NodeSet::first(3), {0, 2});
+  for (int i = 2; i < 65536; ++i)
+    round.open(Time(1s), 5s, NodeSet::first(3), Majority::of(NodeSet::first(3)));
   EXPECT_EQ(round.number(), 65535);
-  round.open(Time(2s), 5s, NodeSet::first(3), {0, 2});
+  round.open(Time(2s), 5s, NodeSet::first(3), Majority::of(NodeSet::first(3)));
   EXPECT_EQ(round.number(), 1) << "zero is the number of commands whose answers are not counted";
   EXPECT_EQ(round.start(), Time(2s));
   EXPECT_EQ(round.ttl(), 5s);

@@ -88,65 +88,100 @@ TEST(Tally, GoneIsCertainOnceTooFewNodesAreLeftToHoldIt) {
   }
 }
 
-TEST(Tally, AsManyVotesAreNeededAsTheMostThatAVoterSays) {
-  // The list grows from three nodes to five: the first voter says two, the second already three.
-  Tally tally;
-  tally.begin(NodeSet::first(3), {7, 2});
-  for (int node = 0; node < 3; ++node) tally.ask(node);
-  tally.record(0, Vote::granted, {7, 2});
-  tally.record(1, Vote::granted, {7, 3});
-  EXPECT_EQ(tally.granted(), Verdict::pending);
-  EXPECT_EQ(tally.needed(), 3);
-  tally.record(2, Vote::granted, {7, 2});
-  EXPECT_EQ(tally.granted(), Verdict::won);
+NodeSet set_of(std::initializer_list<int> nodes) {
+  NodeSet set;
+  for (const int node : nodes) set.add(node);
+  return set;
 }
 
-TEST(Tally, VotesForAnOlderListDoNotCount) {
-  // The same nodes were the list of epoch 1 and are that of epoch 3: the vote of a node that is
-  // still at epoch 1 does not count, whether it comes before the others or after them.
-  for (const bool first : {false, true}) {
-    Tally tally;
-    tally.begin(NodeSet::first(3), {1, 2});
-    for (int node = 0; node < 3; ++node) tally.ask(node);
-    if (first) tally.record(0, Vote::granted, {1, 2});
-    tally.record(1, Vote::granted, {3, 2});
-    if (!first) tally.record(0, Vote::granted, {1, 2});
-    EXPECT_EQ(tally.vote(0), Vote::nodes_differ);
+TEST(Tally, AVoteThatAsksForAListNeedsAMajorityOfIt) {
+  // Three nodes become five; the new ones, 3 and 4, vote too.
+  const Majority old = Majority::of(set_of({0, 1, 2}));
+  Tally tally = asked(5);
+  for (const int node : {0, 3, 4}) tally.record(node, Vote::granted, old);
+  EXPECT_EQ(tally.granted(), Verdict::pending) << "three of five, and one of three";
+  tally.record(1, Vote::granted, old);
+  EXPECT_EQ(tally.granted(), Verdict::won);
+  EXPECT_TRUE(tally.wins(set_of({0, 1, 3})));
+  EXPECT_FALSE(tally.wins(set_of({0, 3, 4})));
+  EXPECT_FALSE(tally.wins(set_of({0, 1}))) << "a majority of the old list alone";
+}
+
+TEST(Tally, AVoteThatAsksForWhatIsNotThereIsLeftOut) {
+  // Somebody has made up the record of node 2: its list has other nodes, or only node 2.
+  for (const Majority& asks :
+       {Majority(set_of({2}), 2), Majority::impossible(), Majority(set_of({2, 3, 4}), 3)}) {
+    Tally tally = asked(5);
+    for (const int node : {0, 1}) tally.record(node, Vote::granted);
+    tally.record(2, Vote::granted, asks);
     EXPECT_EQ(tally.granted(), Verdict::pending);
-    tally.record(2, Vote::granted, {3, 2});
+    tally.record(3, Vote::granted);
     EXPECT_EQ(tally.granted(), Verdict::won);
   }
+  Tally tally = asked(3);
+  tally.record(2, Vote::granted, Majority(set_of({2}), 1));
+  EXPECT_EQ(tally.granted(), Verdict::pending) << "its own vote is no majority of our list";
+  tally.record(0, Vote::held);
+  tally.record(1, Vote::held);
+  EXPECT_EQ(tally.granted(), Verdict::lost);
 }
 
-TEST(Tally, VotesStayWhenTheClientMovesToTheListThatFollows) {
-  // Two nodes granted before the client moved, and the third, which needs more votes, after that.
-  Tally tally;
-  tally.begin(NodeSet::first(3), {3, 2});
-  for (int node = 0; node < 3; ++node) tally.ask(node);
-  tally.record(0, Vote::granted, {3, 2});
-  tally.move_to({4, 2}, NodeSet::first(3));
+TEST(Tally, VotesAreLeftOutUntilTheRestIsAcceptable) {
+  // Node 4 asks for nodes 3 and 4, and node 3 for what is not there.
+  Tally tally = asked(5);
+  tally.record(4, Vote::granted, Majority(set_of({3, 4}), 2));
+  tally.record(3, Vote::granted, Majority(set_of({0, 1, 2}), 2));
+  tally.record(0, Vote::granted);
+  EXPECT_FALSE(tally.wins(tally.granted_by()));
+  tally.record(1, Vote::granted);
+  EXPECT_EQ(tally.granted(), Verdict::won) << "with all of them";
+  tally.record(1, Vote::absent);
+  tally.record(2, Vote::absent);
+  EXPECT_EQ(tally.granted(), Verdict::lost);
+}
+
+TEST(Tally, AfterAMoveBothListsAreNeeded) {
+  Tally tally = asked(3);
+  tally.record(0, Vote::granted);
+  tally.leave(2);
+  tally.move_to(Majority::of(set_of({0, 1, 3})));
   EXPECT_EQ(tally.granted(), Verdict::pending);
-  tally.record(1, Vote::granted, {4, 3});
-  EXPECT_EQ(tally.granted(), Verdict::pending);
-  tally.record(2, Vote::granted, {4, 2});
+  tally.record(1, Vote::granted);
   EXPECT_EQ(tally.granted(), Verdict::won);
-  tally.move_to({3, 1}, NodeSet::first(3));  // a client never moves back
-  EXPECT_EQ(tally.needed(), 3);
+  tally.move_to(Majority::of(set_of({0, 1, 2})));
+  EXPECT_EQ(tally.granted(), Verdict::lost) << "moved twice";
+  EXPECT_FALSE(tally.certainly_gone());
 }
 
 TEST(Tally, DropsVotesOfNodesThatHaveLeft) {
-  Tally tally;
-  tally.begin(NodeSet::first(3), {3, 2});
-  for (int node = 0; node < 3; ++node) tally.ask(node);
-  tally.record(2, Vote::granted, {3, 2});
-  NodeSet rest = NodeSet::first(2);
-  rest.add(3);
-  tally.move_to({4, 2}, rest);
-  EXPECT_EQ(tally.vote(2), Vote::nodes_differ);
-  tally.record(0, Vote::granted, {4, 2});
-  EXPECT_EQ(tally.granted(), Verdict::pending);
-  tally.record(1, Vote::granted, {4, 2});
+  Tally tally = asked(3);
+  tally.record(2, Vote::granted);
+  tally.record(0, Vote::granted);
   EXPECT_EQ(tally.granted(), Verdict::won);
+  tally.leave(2);
+  tally.move_to(Majority::of(set_of({0, 1, 3})));
+  EXPECT_EQ(tally.vote(2), Vote::nodes_differ);
+  EXPECT_EQ(tally.granted(), Verdict::pending);
+  tally.record(1, Vote::granted);
+  EXPECT_EQ(tally.granted(), Verdict::won);
+}
+
+TEST(Tally, WhatWasAskedForInAnEarlierRoundIsForgotten) {
+  Tally tally = asked(3);
+  tally.record(0, Vote::granted, Majority(NodeSet::only(0), 1));
+  tally.record(1, Vote::granted, Majority(NodeSet::first(3), 3));
+  tally.begin(NodeSet::first(3));
+  for (const int node : {0, 1, 2}) tally.ask(node);
+  tally.record(1, Vote::granted);
+  tally.record(2, Vote::granted, Majority(NodeSet::only(2), 1));
+  EXPECT_EQ(tally.granted(), Verdict::won);
+}
+
+TEST(Tally, ARoundThatIsSpoiltIsNotWon) {
+  Tally tally = asked(3);
+  tally.record(0, Vote::granted);
+  tally.spoil();
+  EXPECT_EQ(tally.granted(), Verdict::lost);
 }
 
 TEST(Tally, CountsLikeAPlainList) {

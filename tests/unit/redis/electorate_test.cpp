@@ -41,9 +41,8 @@ TEST_F(ElectorateTest, NodesWithOurListVote) {
   const auto judged =
       judge({with("a", settled(list_abc)), with("b", settled(list_abc)), blank("c")});
   EXPECT_EQ(judged[0].refusal, "");
-  EXPECT_EQ(judged[0].says.votes(), 2);
-  EXPECT_EQ(judged[0].says.list(), judged[1].says.list());
-  EXPECT_EQ(electorate.vouchers(), (std::vector<int>{0, 1}));
+  EXPECT_EQ(judged[0].asks, core::Majority()) << "nothing beside a majority of our own list";
+  EXPECT_EQ(electorate.voters(), (std::vector<int>{0, 1}));
 }
 
 TEST_F(ElectorateTest, ListsThatDifferShareNoVote) {
@@ -55,7 +54,7 @@ TEST_F(ElectorateTest, ListsThatDifferShareNoVote) {
             "votes for {a, b and c} since epoch 4; our list has d, which is not one of them, and "
             "lacks c: give all clients the same nodes");
   EXPECT_EQ(judged[0].vote, Vote::nodes_differ);
-  EXPECT_TRUE(electorate.vouchers().empty());
+  EXPECT_TRUE(electorate.voters().empty());
   EXPECT_FALSE(judged[2].admitted);
 }
 
@@ -128,14 +127,37 @@ TEST_F(ElectorateTest, TwoNodesOfOneNameCastNoVote) {
   EXPECT_EQ(judged[1].refusal, judged[0].refusal);
 }
 
-TEST_F(ElectorateTest, TheNewestEpochOfAListCounts) {
-  // The list of epoch 0 is that of epoch 2 again; c has been away since epoch 0.
-  const auto judged = judge({with("a", settled(list_abc, 2)), with("b", settled(list_abc, 2)),
-                             with("c", settled(list_abc, 0))});
-  EXPECT_EQ(judged[0].refusal, "");
-  EXPECT_NE(judged[2].refusal.find("has stayed behind in epoch 0"), std::string::npos);
-  EXPECT_EQ(judged[2].vote, Vote::quarantined);
-  EXPECT_TRUE(judged[2].outdated) << "two changes behind, it is enrolled like a new node";
+TEST_F(ElectorateTest, WhatOneNodeSaysChangesNothingForTheVotesOfOthers) {
+  // Somebody has made up that c is in a later epoch, alone in a list, or at the end of a change.
+  for (const Membership& forged :
+       {settled(list_abc, 9), Membership{7, 9, MembersPhase::announced, {}, {"c"}, list_abc}}) {
+    const auto judged =
+        judge({with("a", settled(list_abc)), with("b", settled(list_abc)), with("c", forged)});
+    for (const auto& one : judged) EXPECT_EQ(one.refusal, "");
+    EXPECT_EQ(judged[0].asks, core::Majority());
+    EXPECT_EQ(electorate.voters(), (std::vector<int>{0, 1, 2}));
+    if (forged.asks() == nullptr) continue;
+    EXPECT_EQ(judged[2].asks, core::Majority(core::NodeSet::only(2), quorum(*forged.asks())));
+  }
+  // A majority of a list of which we have one node cannot be had.
+  const auto judged = judge({with("a", settled(list_abc)), with("b", settled(list_abc)),
+                             with("c", {7, 9, MembersPhase::unsettled, {}, {"c", "x"}, list_abc})});
+  EXPECT_EQ(judged[2].refusal,
+            "asks for a majority of {c and x}, of which our list has too few: if these nodes never "
+            "were a list, quorumlock members commit makes it forget them");
+  EXPECT_EQ(electorate.voters(), (std::vector<int>{0, 1}));
+}
+
+TEST_F(ElectorateTest, VotesOfAChangeAskForTheOldList) {
+  const NodeNames list_abcde = {"a", "b", "c", "d", "e"};
+  const Membership its{7, 4, MembersPhase::announced, {}, list_abc, list_abcde};
+  const auto judged =
+      judge({with("d", its), with("a", its), with("b", its), blank("c"), blank("e")});
+  core::NodeSet old = core::NodeSet::only(1);
+  old.add(2);
+  old.add(3);
+  EXPECT_EQ(judged[0].asks, core::Majority(old, 2)) << "by the places of a, b and c";
+  EXPECT_TRUE(judged[0].changes);
 }
 
 TEST_F(ElectorateTest, ARemovedNodeRefusesItsOldList) {
@@ -163,17 +185,32 @@ TEST_F(ElectorateTest, EnoughNodesMustVouchForOneWithoutARecord) {
   EXPECT_EQ(*vouched[2].admitted, settled(list).for_node("c"));
 }
 
-TEST_F(ElectorateTest, TheNodeFurthestOnDecidesHowAnotherNodeIsEnrolled) {
-  // a has decided to go on to {a, b, d}; b has it announced only. A new d waits until it is
-  // settled.
-  Membership announced{7, 0, MembersPhase::announced, {}, list_abc, list_abd};
-  Membership decided{7, 1, MembersPhase::unsettled, {}, list_abc, list_abd};
+TEST_F(ElectorateTest, ANodeIsLetInAsEnoughOthersStand) {
+  // a has decided to go on to {a, b, d}; b has it announced only: neither is a single node's word
+  // enough. Once both stand at one step, the new node d is let in, and may vote.
+  const Membership announced{7, 0, MembersPhase::announced, {}, list_abc, list_abd};
+  const Membership decided{7, 1, MembersPhase::unsettled, {}, list_abc, list_abd};
   const auto judged = judge({with("a", decided), with("b", announced), blank("d")});
   EXPECT_EQ(judged[0].refusal, "");
   EXPECT_EQ(judged[1].refusal, "");
   EXPECT_FALSE(judged[2].admitted);
   EXPECT_EQ(judged[2].why_not,
-            "is not a member of the list until the change of the nodes is settled");
+            "is vouched for by only 1 of the 2 nodes that it takes: run quorumlock enroll");
+  for (const Membership& as : {announced, decided}) {
+    EXPECT_EQ(*judge({with("a", as), with("b", as), blank("d")})[2].admitted, as.for_node("d"));
+  }
+}
+
+TEST_F(ElectorateTest, NobodyIsLetInOnOneNodesWord) {
+  // e says that the change to {a, b, e} is settled, which is only announced, and b has forgotten.
+  const NodeNames five = {"a", "b", "c", "d", "e"}, three = {"a", "b", "e"};
+  const Membership announced{7, 0, MembersPhase::announced, {}, five, three};
+  const auto judged = judge({with("a", announced), blank("b"), with("e", settled(three, 1))});
+  EXPECT_FALSE(judged[1].admitted);
+  // Those who know better let it in with what they say.
+  const auto all = judge({with("a", announced), blank("b"), with("c", announced),
+                          with("d", announced), with("e", settled(three, 1))});
+  EXPECT_EQ(*all[1].admitted, announced.for_node("b"));
 }
 
 TEST_F(ElectorateTest, AListIsFoundedOnceAllItsNodesHaveWaitedTogether) {
@@ -304,8 +341,8 @@ TEST_F(ElectorateTest, ANodeOfAnotherFoundingComesBackWithoutItsRecord) {
 }
 
 TEST_F(ElectorateTest, AQuorumOfAnotherFoundingIsCountedByItsOwnNodes) {
-  // The node of the founding that counted so far needs three votes, since its list is being reduced
-  // from five nodes. The two of the other founding need no more than themselves.
+  // The node of the founding that counted so far asks for three votes, since its list is being
+  // reduced from five nodes. The two of the other founding need no more than themselves.
   const Membership reduced{3, 4, MembersPhase::announced, {}, {"a", "b", "c", "d", "e"}, list_abc};
   auto judged = judge({with("a", reduced), blank("b"), blank("c")});
   EXPECT_EQ(judged[0].refusal, "");
@@ -320,7 +357,7 @@ TEST_F(ElectorateTest, ANodeThatNoStepTakesAlongComesBackWithoutItsRecord) {
     if (announced) others = {7, 4, MembersPhase::announced, {}, list_abc, list_abd};
     return judge({with("a", others), with("b", others), with("c", its)})[2].outdated;
   };
-  EXPECT_TRUE(says({7, 3, MembersPhase::unsettled, {}, {"a", "c"}, list_abc}))
+  EXPECT_TRUE(says({7, 3, MembersPhase::unsettled, {}, {"a", "c"}, {"b", "c"}}))
       << "two changes behind";
   EXPECT_TRUE(says({7, 4, MembersPhase::unsettled, {}, {"b", "c"}, {"b", "d"}}))
       << "another change was decided than it was told";
@@ -332,6 +369,8 @@ TEST_F(ElectorateTest, ANodeThatNoStepTakesAlongComesBackWithoutItsRecord) {
   EXPECT_FALSE(says(settled({"b", "c"}, 3)));
   EXPECT_FALSE(says({7, 3, MembersPhase::announced, {}, {"b", "c"}, list_abd}));
   EXPECT_FALSE(says({7, 4, MembersPhase::unsettled, {}, {"b", "c"}, list_abc}));
+  EXPECT_FALSE(says({7, 3, MembersPhase::unsettled, {}, {"a", "c"}, list_abc}))
+      << "it is two changes behind, and votes for our list";
 }
 
 }  // namespace

@@ -70,25 +70,46 @@ TEST(Membership, OneListIsServedUnlessAChangeIsAnnounced) {
   EXPECT_EQ(unsettled(abc, abd).epoch_of(abd), 5U);
 }
 
-TEST(Membership, ANewNodeVotesOnceTheChangeIsSettled) {
+TEST(Membership, ANewNodeMayVoteFromTheAnnouncementOn) {
   // A node that leaves votes until the change is decided.
-  EXPECT_TRUE(announced(abc, abd).may_vote("c"));
-  EXPECT_FALSE(announced(abc, abd).may_vote("d"));
-  EXPECT_FALSE(unsettled(abc, abd).may_vote("c"));
-  EXPECT_FALSE(unsettled(abc, abd).may_vote("d"));
-  EXPECT_TRUE(unsettled(abc, abd).may_vote("b"));
-  EXPECT_TRUE(settled(abd).may_vote("d"));
-  EXPECT_FALSE(settled(abd).may_vote("c"));
+  for (const char* const name : {"b", "c", "d"}) {
+    EXPECT_TRUE(announced(abc, abd).may_vote(name)) << name;
+    EXPECT_EQ(unsettled(abc, abd).may_vote(name), name != std::string_view("c")) << name;
+    EXPECT_EQ(settled(abd).may_vote(name), name != std::string_view("c")) << name;
+  }
 }
 
-TEST(Membership, WhileAChangeIsUnsettledBothMajoritiesAreNeeded) {
-  EXPECT_EQ(settled(abc).votes_needed(), 2);
-  EXPECT_EQ(announced(abc, abcde).votes_needed(), 2);
-  EXPECT_EQ(unsettled(abc, abcde).votes_needed(), 3);
-  EXPECT_EQ(unsettled(abcde, abc).votes_needed(), 3);
+TEST(Membership, VouchersAreCountedByTheNamesOfEachListThatIsAskedFor) {
+  EXPECT_EQ(settled(abc).asks(), nullptr);
+  EXPECT_EQ(*announced(abc, abd).asks(), abc);
+  EXPECT_EQ(*unsettled(abc, abd).asks(), abc);
+  EXPECT_TRUE(settled(abc).is_vouched_for_by({"a", "c"}));
+  EXPECT_FALSE(settled(abc).is_vouched_for_by({"a", "d"}));
+  EXPECT_FALSE(announced(abc, abd).is_vouched_for_by({"a", "d"})) << "d is not of the old list";
+  EXPECT_TRUE(announced(abc, abd).is_vouched_for_by({"a", "c"}));
+  EXPECT_FALSE(unsettled(abc, abd).is_vouched_for_by({"a", "c"})) << "c is not of the new list";
+  EXPECT_TRUE(unsettled(abc, abd).is_vouched_for_by({"a", "b"}));
   EXPECT_EQ(settled(abcd).vouchers_needed(), 2);
   EXPECT_EQ(announced(abc, abcde).vouchers_needed(), 2);
   EXPECT_EQ(unsettled(abc, abcde).vouchers_needed(), 3);
+}
+
+TEST(Membership, VotesWinByTheNamesOfEachListThatTheyAskFor) {
+  const auto votes = [](const std::vector<Membership>& all) {
+    std::vector<SharedMembership> shared;
+    for (const Membership& one : all) shared.push_back(std::make_shared<Membership>(one));
+    return shared;
+  };
+  const Membership old = announced(abc, abcde);
+  EXPECT_TRUE(win(votes({settled(abc), settled(abc).for_node("b")}), abc));
+  EXPECT_FALSE(win(votes({settled(abc)}), abc));
+  // Three new nodes hold a majority of the new list, and of the old one only with b.
+  EXPECT_FALSE(win(votes({old.for_node("a"), old.for_node("d"), old.for_node("e")}), abcde));
+  EXPECT_TRUE(win(votes({old.for_node("a"), old.for_node("b"), old.for_node("d")}), abcde));
+  // A node that asks for what is not there is left out, and changes nothing for the others.
+  const Membership forged{7, 9, MembersPhase::announced, "c", {"c", "x", "y"}, abc};
+  EXPECT_TRUE(win(votes({settled(abc), settled(abc).for_node("b"), forged}), abc));
+  EXPECT_FALSE(win(votes({settled(abc), forged}), abc));
 }
 
 TEST(Membership, EachStepOfAChangeIsFurtherOn) {
