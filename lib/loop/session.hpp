@@ -40,8 +40,8 @@ class Session {
   using News = detail::News;
   using Heard = Messages::Heard;
   using NodeChanged = detail::NodeChanged;
-  /// The answer to a command of CommandKind::query or once; `reply` is null if there is none, and otherwise
-  /// valid until the next call.
+  /// The answer to a command of CommandKind::query or once; `reply` is null if there is none, and
+  /// otherwise valid until the next call.
   struct Answered {
     int node;
     core::Tag tag;
