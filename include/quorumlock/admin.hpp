@@ -70,7 +70,7 @@ QUORUMLOCK_EXPORT Result<void> enroll_new(const Coordinator& coordinator, bool f
 
 /// Deletes the fencing counters of resources that nobody will ever lock again. A resource that is
 /// locked again afterwards gets smaller fencing tokens than before. Blocking, takes one round trip
-/// for every 64 resources; not on the loop's thread. If a node refuses (Errc::misconfigured) or
+/// for every 500 resources; not on the loop's thread. If a node refuses (Errc::misconfigured) or
 /// does not answer (Errc::no_quorum), the counters are deleted on the others.
 QUORUMLOCK_EXPORT Result<void> forget_counters(const Coordinator& coordinator,
                                                const std::vector<std::string>& resources);

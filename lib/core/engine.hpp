@@ -85,7 +85,7 @@ class Engine {
   void open(Tally& tally) const { tally.begin(nodes(), exchange_.nodes.majority()); }
   /// Counts a node's vote in such a round.
   void count(Time now, Tally& tally, int node, Vote vote) {
-    tally.record(node, exchange_.nodes.counted(now, node, vote), exchange_.nodes.says(node));
+    tally.record(node, exchange_.nodes.counted(now, node, vote), exchange_.nodes.asks(node));
   }
   [[nodiscard]] bool holds_leases() const { return leases_.held() > 0; }
   void on_link(Time now, int node, LinkState state, Vote reason);
