@@ -329,7 +329,7 @@ class Examination {
     }
     const std::ptrdiff_t enough = all - (all / 2 + 1) + 1;
     const bool behind = newer >= enough;
-    const bool apart = older >= enough && is.phase == "settled";
+    const bool apart = older >= enough && is.phase == ListPhase::settled;
     const bool enrolled = node_.enrolment.standing == NodeEnrolment::Standing::enrolled;
     if (enrolled && !behind && node_.reason == Vote::quarantined) {
       error("nodes_differ", node_.trouble, "give all clients the same nodes, by the same names");
