@@ -35,7 +35,12 @@ bool takes_steps_to(const redis::Membership& its, const redis::Membership& decid
   const bool unsettled = its.phase == MembersPhase::unsettled;
   const NodeNames& was = settled ? its.to : its.from;
   if (its.epoch == decided.epoch) return its.to == decided.to;
-  if (its.epoch + 1 == decided.epoch) return (unsettled ? its.to : was) == decided.from;
+  const NodeNames& then = unsettled ? its.to : was;
+  if (its.epoch + 1 == decided.epoch) {
+    // A settled list does not say which one was before it. A removed node does not hear of it.
+    return decided.phase == MembersPhase::settled ? redis::is_member(then, its.name)
+                                                  : then == decided.from;
+  }
   return its.epoch + 2 == decided.epoch && !unsettled && redis::is_member(was, its.name);
 }
 
@@ -76,18 +81,20 @@ std::uint64_t LastOperator::floor_of(const Look& look, const std::vector<int>& s
 /// decided two changes. They have to stop all clients then, and found the list anew.
 bool LastOperator::is_stranded(const Look& look) const {
   const std::optional<redis::Membership> furthest = world_.lists.governing();
-  if (!furthest || furthest->phase != MembersPhase::unsettled) return false;
+  if (!furthest || furthest->phase == MembersPhase::announced) return false;
   const redis::Membership& as = *furthest;
+  // A settled list has forgotten which one was before it, so that only its own nodes are asked for.
+  const NodeNames& from = as.phase == MembersPhase::settled ? as.to : as.from;
   int can = 0;
   bool any = false;
   for (const MembersChange::Node& node : look.nodes) {
-    if (!redis::is_member(as.from, node.called())) continue;
+    if (!redis::is_member(from, node.called())) continue;
     const bool takes_part = node.membership && takes_steps_to(*node.membership, as);
     const bool stays = redis::is_member(as.to, node.called());
     if (takes_part || (!node.membership && stays)) ++can;
     any = any || (takes_part && stays);
   }
-  return can < redis::quorum(as.from) || !any;  // nobody could vouch for the others
+  return can < redis::quorum(from) || !any;  // nobody could vouch for the others
 }
 
 /// Whether a list is announced to change, and fewer than a quorum of its nodes remember it, or

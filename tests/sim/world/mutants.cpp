@@ -205,7 +205,7 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::no_repair, "new-node-not-repaired", "a new node votes with counters of its own",
        5000, Focus::members},
       {Mutant::counters_not_repaired, "counters-not-repaired",
-       "a list is settled without a floor for the tokens", 10000, Focus::shrinking},
+       "a list is settled without a floor for the tokens", 20000, Focus::shrinking},
       {Mutant::founding_without_id, "founding-without-id", "nodes of two foundings count together",
        5000, Focus::traps},
       {Mutant::founding_of_two_lists, "founding-of-two-lists",

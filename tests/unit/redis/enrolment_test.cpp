@@ -258,6 +258,11 @@ TEST(Enrolment, ACandidateThatIsGoneEnrolsNoNode) {
   driver.asks();
   driver.hear(0);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  // The mark must not keep this client and others from the next try.
+  EXPECT_TRUE(driver.asks().starts_with("release quorumlock:repairer "));
+  driver.hear(1);
+  driver.now += look;
+  driver.it.advance(driver.now);
   const std::string second = driver.proposes();
   driver.hear(2, second);
   EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
