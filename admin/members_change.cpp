@@ -140,7 +140,8 @@ void MembersChange::choose_stage(std::uint64_t founding) {
                              })) +
                     count_of(list_, come);
     const bool ours = to == next_;
-    const bool enough = is_certain_ ? list.is_vouched_for_by(come) : !come.empty();
+    const bool by_one_word = !is_certain_ || planted(Mutant::committed_on_too_few);
+    const bool enough = by_one_word ? !come.empty() : list.is_vouched_for_by(come);
     if (enough && (!decided || ours)) {
       decided = Membership{founding, epoch_ + 1, MembersPhase::unsettled, {}, list_, to};
     }
