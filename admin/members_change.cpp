@@ -140,12 +140,12 @@ void MembersChange::choose_stage(std::uint64_t founding) {
                              })) +
                     count_of(list_, come);
     const bool ours = to == next_;
-    const bool by_one_word = !is_certain_ || planted(Mutant::committed_on_too_few);
+    const bool by_one_word = planted(Mutant::committed_on_too_few);
     const bool enough = by_one_word ? !come.empty() : list.is_vouched_for_by(come);
     if (enough && (!decided || ours)) {
       decided = Membership{founding, epoch_ + 1, MembersPhase::unsettled, {}, list_, to};
     }
-    const int least = ours || !is_certain_ ? 1 : std::min(2, list.vouchers_needed());
+    const int least = ours ? 1 : std::min(2, list.vouchers_needed());
     if (all >= least && (!announced || ours)) {
       announced = heard;
     }

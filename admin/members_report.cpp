@@ -69,6 +69,15 @@ std::string rest_of(const MembersReport& report, const Change& change) {
   if (!behind.empty()) {
     return "take along " + redis::names_in_words(behind) + ": quorumlock members commit";
   }
+  // Too few remember anything: what one of them says of a change helps to find the list.
+  for (const Change::Node& node : change.nodes()) {
+    if (!node.membership || node.membership->phase != redis::MembersPhase::unsettled) continue;
+    if (node.membership->to == change.next() || waiting.empty()) continue;
+    return "a change to " + redis::in_braces(node.membership->to) +
+           " is decided, and only its nodes can let in those that forgot: put these into the "
+           "configuration, and finish it with quorumlock members commit; change the list after "
+           "that";
+  }
   const int needed = change.state()->vouchers_needed();
   if (!waiting.empty() && remember < needed) {
     return "no vote from " + redis::names_in_words(waiting) + ": " + std::to_string(needed) +
