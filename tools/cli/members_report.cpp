@@ -45,8 +45,9 @@ std::string members_text(const std::vector<MembersReport>& groups, std::size_t w
          {"CLIENTS WITH OTHER NODES",
           all([](const Member& member) { return clients_of(member) == "0"; })}});
     for (const Member& member : group.members) {
-      table.add({member.name, std::string(to_string(member.state)), member.epoch ? std::to_string(*member.epoch) : "-",
-                 lists_of(member), clients_of(member)});
+      table.add({member.name, std::string(to_string(member.state)),
+                 member.epoch ? std::to_string(*member.epoch) : "-", lists_of(member),
+                 clients_of(member)});
     }
     text += table.text(width) + "next: " + group.next_step;
     if (&group != &groups.back()) text += "\n";
