@@ -167,6 +167,8 @@ void check_document(const cli::Json& document) {
   require(nlohmann::json::accept(text), "a document cannot be read");
 }
 
+constexpr std::size_t narrow = 40;  ///< a terminal in which names are cut
+
 /// Returns everything that is printed with these texts, and checks each document.
 std::string printed(Texts text) {
   std::string all = library(text) + '\n';
@@ -174,7 +176,9 @@ std::string printed(Texts text) {
   all += cli::table(seen) + '\n';
   check_document(cli::inspection_json(seen));
   const ClusterStatus nodes = status(text);
-  all += cli::table(nodes) + '\n';
+  for (const std::size_t width : {cli::unlimited, narrow}) {
+    all += cli::table(nodes, width) + '\n';
+  }
   check_document(cli::status_json(nodes));
   for (const Finding& finding : findings_of(nodes)) {
     require_sentence(finding.what);
@@ -182,7 +186,9 @@ std::string printed(Texts text) {
   }
   LockList list;
   list.locks = locks(text);
-  all += cli::locks_table(list.locks) + '\n';
+  for (const std::size_t width : {cli::unlimited, narrow}) {
+    all += cli::locks_table(list.locks, 5, width) + '\n';
+  }
   check_document(cli::locks_json(list));
   cli::RanOut ran_out;
   ran_out.note(list, {});
@@ -190,7 +196,10 @@ std::string printed(Texts text) {
   all += ran_out.text() + '\n';
   check_document(ran_out.document());
   const std::vector<MembersReport> change = members(text);
-  all += cli::members_text(change) + '\n' + cli::plan_text(change.front()) + '\n';
+  for (const std::size_t width : {cli::unlimited, narrow}) {
+    all += cli::members_text(change, width) + '\n';
+  }
+  all += cli::plan_text(change.front()) + '\n';
   check_document(cli::members_json(change));
   check_document(cli::error_json(cli::Failure::local(text())));
   return all + metrics(text);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <semaphore>
+#include <shared_mutex>
 #include <thread>
 #include <vector>
 
