@@ -68,30 +68,30 @@ std::vector<std::string_view> stories() {
 
       // The locks of a node.
       "$list_locks => {0 now}",
-      "SET lock $labelled ; $list_locks => {0 now {lock string -1 '' 0 {$labelled} 0 ''}}",
-      "SET lock $labelled PX 60000 ; HSET quorumlock:leader:lock token $labelled ; "
-      "$list_locks => {0 now {lock string 60000 '' 0 {$labelled} 1 ''}}",
+      "SET lock $labelled ; $list_locks => {0 now {lock string -1 '' 0 {$labelled} 0 '' ''}}",
+      "SET lock $labelled PX 60000 ; HSET quorumlock:leader:lock token $labelled value ten ; "
+      "$list_locks => {0 now {lock string 60000 '' 0 {$labelled} 1 '' ten}}",
       "SET lock $labelled ; HSET quorumlock:leader:lock token $digits ; "
-      "$list_locks => {0 now {lock string -1 '' 0 {$labelled} 0 ''}}",
+      "$list_locks => {0 now {lock string -1 '' 0 {$labelled} 0 '' ''}}",
       "SET lock $labelled ; SET quorumlock:leader:lock $labelled ; "
-      "$list_locks => {0 now {lock string -1 '' 0 {$labelled} 0 ''}}",
+      "$list_locks => {0 now {lock string -1 '' 0 {$labelled} 0 '' ''}}",
       "SET lock $labelled ; CALL locks / 0 other* 100 '' => {0 now}",
       "SET cache $digits ; $list_locks => {0 now}",
       "$count ; $list_locks => {0 now}",
-      "SET lock $digits ; $count ; $list_locks => {0 now {lock string -1 41 0 {$digits} 0 ''}}",
+      "SET lock $digits ; $count ; $list_locks => {0 now {lock string -1 41 0 {$digits} 0 '' ''}}",
       "SET lock $digits ; ZADD quorumlock:queue:lock 5 w1 ; ZADD quorumlock:waiting:lock $far w1 ; "
-      "$list_locks => {0 now {lock string -1 '' 1 {$digits} 0 w1}}",
+      "$list_locks => {0 now {lock string -1 '' 1 {$digits} 0 w1 ''}}",
       "$count ; SET lock quorumlock:readers ; ZADD quorumlock:readers:lock $far a ; "
-      "$list_locks => {0 now {lock readers -1 41 0 {a 9000000000000} 0 ''}}",
+      "$list_locks => {0 now {lock readers -1 41 0 {a 9000000000000} 0 '' ''}}",
       "$count ; ZADD lock $far a ; $list_locks => {0 now}",
-      "$count ; SET lock secret ; $list_locks => {0 now {lock string -1 41 0 {string 6} 0 ''}}",
+      "$count ; SET lock secret ; $list_locks => {0 now {lock string -1 41 0 {string 6} 0 '' ''}}",
       "$count ; $hash ; $list_locks => {0 now}",
       "$permit_of:lock:2 $labelled ; $list_locks => {0 now}",
       "$permit_of:lock:2 $labelled ; ZADD quorumlock:queue:quorumlock:semaphore:lock 5 w1 ; "
       "ZADD quorumlock:waiting:quorumlock:semaphore:lock $far w1 ; "
       "SET quorumlock:fence:quorumlock:semaphore:lock 41 ; "
       "CALL locks / 0 quorumlock:permit:*:* 100 quorumlock:semaphore: => "
-      "{0 now {quorumlock:permit:lock:2 string -1 41 1 {$labelled} 0 w1}}",
+      "{0 now {quorumlock:permit:lock:2 string -1 41 1 {$labelled} 0 w1 ''}}",
 
       // How far a name is done, for the holder whose token the counter is at.
       "$done_by 41 '' 9000 E 0 => {-1 0 now}",
