@@ -56,7 +56,7 @@ class Questions final : public Inquiry {
       mine->run = driver.link(answer.node).greeting().facts().run();
       if (answer.reply->type == redis::Reply::Type::error) {
         mine->vote = redis::vote_of_error(answer.reply->text);
-        mine->trouble = redis::words_of(*answer.reply);
+        mine->trouble = driver.link(answer.node).greeting().said(*answer.reply);
       }
     }
     if (--to_come_ > 0) return;
