@@ -120,6 +120,23 @@ bool LastOperator::is_forgotten(const MembersChange& change) {
   return remember < redis::quorum(as.from) || stay < redis::quorum(as.from);
 }
 
+/// Whether operators who did not ask have decided two changes of one list. The nodes may follow one
+/// of them, or none: then the operator has to stop all clients and found the list anew.
+bool LastOperator::is_decided_twice(const Look& look) {
+  for (const MembersChange::Node& one : look.nodes) {
+    for (const MembersChange::Node& other : look.nodes) {
+      if (!one.membership || !other.membership) continue;
+      const redis::Membership& its = *one.membership;
+      const redis::Membership& others = *other.membership;
+      if (its.founding != others.founding || its.epoch != others.epoch) continue;
+      const bool both =
+          its.phase != MembersPhase::announced && others.phase != MembersPhase::announced;
+      if (both && its.to != others.to) return true;
+    }
+  }
+  return false;
+}
+
 /// Makes the next step of the change to this list, on all nodes. Returns whether the list is
 /// settled everywhere.
 bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait, NodeNames& next) {
@@ -217,6 +234,7 @@ NodeNames LastOperator::end_change() {
                       " of " + std::to_string(node.membership->founding % 1000)
                 : "no record");
     }
+    decided_twice_ = decided_twice_ || is_decided_twice(look);
     if (is_stranded(look)) {
       trace("no quorum of nodes can take part: the operator has to found the list anew");
       ++figures_.lists_stranded;
@@ -257,7 +275,7 @@ void LastOperator::demand() {
   const NodeNames list = end_change();
   if (!goes_on()) return;
   if (list.empty() && figures_.lists_stranded > 0) return;
-  if (list.empty() && is_forgotten(MembersChange(look_at_all({}).nodes))) {
+  if (list.empty() && (decided_twice_ || is_forgotten(MembersChange(look_at_all({}).nodes)))) {
     ++figures_.lists_stranded;
     return;
   }

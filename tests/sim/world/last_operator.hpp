@@ -27,9 +27,12 @@ class LastOperator : Machine {
   [[nodiscard]] std::uint64_t floor_of(const Look& look, const std::vector<int>& sources) const;
   [[nodiscard]] bool is_stranded(const Look& look) const;
   static bool is_forgotten(const redis::MembersChange& change);
+  static bool is_decided_twice(const Look& look);
   bool make_next_step(const Look& look, redis::SettlementWait& wait, redis::NodeNames& next);
   [[nodiscard]] redis::NodeNames list_on_disk() const;
   [[nodiscard]] bool contradicts(const redis::NodeNames& list) const;
+
+  bool decided_twice_ = false;
 };
 
 }  // namespace quorumlock::sim
