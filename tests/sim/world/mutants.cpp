@@ -207,7 +207,7 @@ const std::vector<KnownMutant>& known_mutants() {
        "a client without fencing that has not noticed the commit stays connected", 5000,
        Focus::unfenced},
       {Mutant::votes_of_nodes_that_left, "votes-of-nodes-that-left",
-       "a round counts votes of nodes that have left the client's list since it began", 20000,
+       "a round counts votes of nodes that have left the client's list since it began", 0,
        Focus::traps},
       {Mutant::two_steps_merged, "two-steps-merged",
        "a change is announced before the one before it is settled", 5000, Focus::forks},
