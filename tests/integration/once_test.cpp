@@ -190,29 +190,34 @@ TEST_F(OnceThroughout, ANodeThatForgotIsGivenWhatIsDoneForAsLongAsItIsKept) {
   Coordinator coordinator = connect(options());
   const OnceOptions asked{.wait = 20s, .keep = 240h};
   const std::string done_key = "quorumlock:once:" + key;
-  ASSERT_TRUE(ok(coordinator.once(key, 41, asked, [] {})));
+  // On a busy machine a lease of max_ttl may be lost meanwhile.
+  ASSERT_TRUE(eventually([&] { return coordinator.once(key, 41, asked, [] {}).has_value(); }));
   for (int node = 0; node < 3; ++node) {
     ASSERT_TRUE(eventually([&] { return all_vote(coordinator); }));
     restart(node);
     ASSERT_TRUE(eventually([&] { return nodes.cluster.value(node, done_key) == "41"; }));
     EXPECT_GT(nodes.cluster.pttl(node, done_key), 239h);
   }
-  EXPECT_EQ(coordinator.once(key, 41, asked, [] { ADD_FAILURE(); }).value(), Once::done_before);
+  EXPECT_TRUE(eventually([&] {
+    const Result<Once> again = coordinator.once(key, 41, asked, [] { ADD_FAILURE(); });
+    return again && *again == Once::done_before;
+  }));
 }
 
 TEST_F(OnceThroughout, ThreeReplicasDoEachPeriodOnceWhileNodesForget) {
-  // Every tenth run goes on until the next node is killed, which happens as soon as all nodes vote.
+  // The run of every tenth period goes on until the next node is killed, which happens as soon as
+  // all nodes vote.
   const char* const asked = std::getenv("QUORUMLOCK_TEST_PERIODS");
   const std::uint64_t periods = asked != nullptr ? std::stoull(asked) : 40;
   std::vector<std::atomic<int>> completed(periods), counted(periods);
   std::atomic<int> kills{0}, lost{0};
   std::atomic<bool> over{false};
-  const auto replica = [&](std::uint64_t number) {
+  const auto replica = [&] {
     Coordinator coordinator = connect(options());
     for (std::uint64_t period = 0; period < periods;) {
       const Result<Once> result = coordinator.once(key, period, {.wait = 20s}, [&] {
         const int before = kills;
-        if (period % 10 == 3 * number) {
+        if (period % 10 == 0) {
           ASSERT_TRUE(eventually([&] { return kills > before; }));
         }
         ++completed[period];
@@ -234,7 +239,7 @@ TEST_F(OnceThroughout, ThreeReplicasDoEachPeriodOnceWhileNodesForget) {
     }
   });
   std::array<std::thread, 3> replicas;
-  for (std::size_t i = 0; i < replicas.size(); ++i) replicas[i] = std::thread(replica, i);
+  for (std::thread& one : replicas) one = std::thread(replica);
   for (std::thread& one : replicas) one.join();
   over = true;
   killer.join();
@@ -248,7 +253,7 @@ TEST_F(OnceThroughout, ThreeReplicasDoEachPeriodOnceWhileNodesForget) {
   // A run that was lost may have been noted all the same.
   EXPECT_LE(without, lost);
   EXPECT_LE(completions, static_cast<int>(periods) + lost);
-  EXPECT_GE(kills, 4);
+  EXPECT_GE(kills, static_cast<int>(periods) / 10);  // each of those runs has waited for one
   RecordProperty("kills", kills);
   RecordProperty("lost", lost);
 }
