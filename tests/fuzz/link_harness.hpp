@@ -132,7 +132,10 @@ class LinkHarness {
   void take(const Link::Changed& changed) {
     require(!stopped_, "it changes after the end");
     const bool takes = changed.state == core::LinkState::up;
-    require((changed.reason == Vote::pending) == takes, "the state and its reason disagree");
+    // A node that refuses writes is asked all the same: it may take them by then.
+    const bool refuses = takes && link_.greeting().writes_refused().has_value();
+    require((changed.reason == Vote::pending || refuses) == takes,
+            "the state and its reason disagree");
     require(!takes || connected_, "it is up without a connection");
     state_ = changed.state;
   }
