@@ -101,7 +101,7 @@ class MembersChange {
   [[nodiscard]] Result<void> may_withdraw() const;
   /// Whether the new list can be settled after a wait.
   [[nodiscard]] Result<void> may_settle() const;
-  /// Whether the steps are made: on so many nodes that the change can go on, or has ended.
+  /// Whether the steps are made: on enough nodes for the change to go on, or on all.
   [[nodiscard]] Result<void> is_announced() const;
   [[nodiscard]] Result<void> is_withdrawn() const;
   [[nodiscard]] Result<void> is_settled() const;

@@ -31,8 +31,9 @@ constexpr Verdict verdict(int needed, int yes, int pending) {
   return Verdict::pending;
 }
 
-/// A majority of a list, counted by names: so many votes of these nodes. A list may have nodes that
-/// this client's list lacks; they count for the number, and cannot vote.
+/// A majority of a list, counted by names: the number of votes that it takes, and the nodes whose
+/// votes count. A list may have nodes that this client's list lacks; they raise the number, and
+/// cannot vote.
 class Majority {
  public:
   /// Asks for nothing.

@@ -132,7 +132,7 @@ class LinkHarness {
   void take(const Link::Changed& changed) {
     require(!stopped_, "it changes after the end");
     const bool takes = changed.state == core::LinkState::up;
-    // A node that refuses writes is asked all the same: it may take them by then.
+    // A node that refuses writes is still asked: it may take them by then.
     const bool refuses = takes && link_.greeting().writes_refused().has_value();
     require((changed.reason == Vote::pending || refuses) == takes,
             "the state and its reason disagree");

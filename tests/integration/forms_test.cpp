@@ -148,7 +148,7 @@ TEST_F(Forms, MutexesLockForALeaseAndUnlockForTheirThread) {
   EXPECT_TRUE(ok(ended<Result<void>>([&](auto then) { recursive.async_lock(owner, then); })));
   EXPECT_EQ(recursive.depth(owner), 2U);
   recursive.unlock(owner);
-  // The loop cannot wait for the release, and unlocks all the same.
+  // The loop cannot wait for the release, and the mutex is unlocked at once.
   on_loop(coordinator, [&] { recursive.unlock(owner); });
   EXPECT_EQ(recursive.depth(owner), 0U);
 }

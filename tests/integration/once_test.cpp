@@ -250,7 +250,7 @@ TEST_F(OnceThroughout, ThreeReplicasDoEachPeriodOnceWhileNodesForget) {
     without += counted[period] == 0 ? 1 : 0;
     completions += completed[period];
   }
-  // A run that was lost may have been noted all the same.
+  // A quorum may have noted a run that was reported as lost.
   EXPECT_LE(without, lost);
   EXPECT_LE(completions, static_cast<int>(periods) + lost);
   EXPECT_GE(kills, static_cast<int>(periods) / 10);  // each of those runs has waited for one

@@ -110,6 +110,8 @@ std::vector<std::string_view> stories() {
       "; GET quorumlock:once:lock => 1.5 ; DEL quorumlock:once:lock ; "
       "HSET quorumlock:once:lock a b ; $done_by 41 3 9000 E 0 => error ; "
       "HGET quorumlock:once:lock a => b ; CALL periods quorumlock:once:lock / => {nil -1}",
+      "SET quorumlock:once:lock 12345678901234567890 ; "
+      "CALL periods quorumlock:once:lock / => {12345678901234567 -1}",
 
       // A reader's time that is too long is refused, and nothing is set.
       "SET $enrolment E ; $get a $ever 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => error ; "

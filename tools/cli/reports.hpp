@@ -16,7 +16,7 @@ namespace quorumlock::cli {
 int waiting_in(const LockList& list);
 /// How many nodes were asked for the list.
 int nodes_asked(const LockList& list);
-/// Returns a line of headings, and a line for each of these locks on so many nodes.
+/// Returns a line of headings, and a line for each of these locks on this number of nodes.
 std::string locks_table(const std::vector<HeldLock>& locks, int nodes, std::size_t width);
 /// Returns "2 held, 3 waiting".
 std::string counts_of(const LockList& list);
