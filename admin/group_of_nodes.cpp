@@ -124,8 +124,9 @@ Result<void> GroupOfNodes::announce() {
   const Change change = look_once();
   if (change.stage() == Stage::agreed || change.stage() == Stage::committed) return {};
   if (Result<void> may = change.may_announce(); !may) return may;
-  if (Result<void> made = make(change.announcing(), change, "announced"); !made) return made;
-  return look_once().is_announced();
+  const Result<void> made = make(change.announcing(), change, "announced");
+  const Result<void> enough = look_once().is_announced();
+  return enough || made ? enough : made;
 }
 
 Result<void> GroupOfNodes::commit(bool force) {
@@ -142,19 +143,23 @@ Result<void> GroupOfNodes::commit(bool force) {
     }
   }
   if (change.stage() == Stage::agreed) return {};
+  Result<void> told;
   if (change.stage() == Stage::announced) {
-    // Nodes that were away when the change was announced get it now.
+    // Nodes that were away when the change was announced get it now. If they refuse it, the next
+    // look shows whether the others are enough.
     if (const std::vector<Change::Step> late = change.announcing(); !late.empty()) {
-      if (Result<void> told = make(late, change, "announced"); !told) return told;
+      told = make(late, change, "announced");
       change = look_once();
     }
   }
-  if (Result<void> may = change.may_commit(); !may) return may;
+  if (Result<void> may = change.may_commit(); !may) return told ? may : told;
   if (!force && change.stage() == Stage::announced) {
     if (std::optional<Error> refused = refused_by_clients(change)) return *std::move(refused);
   }
   wait_.start_again();
-  return make(change.committing(), change, "committed");
+  Result<void> made = make(change.committing(), change, "committed");
+  // Of a change that is decided these are the nodes that were away.
+  return change.stage() == Stage::committed ? Result<void>() : made;
 }
 
 /// The error if the change must not be committed yet: clients with other nodes are connected, or

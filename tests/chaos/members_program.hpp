@@ -38,6 +38,8 @@ class MembersProgram {
   void kill();
   /// The exit code of the last run that has ended, 128 + N if signal N ended it.
   [[nodiscard]] int code() const { return code_; }
+  /// How often it was started.
+  [[nodiscard]] int runs() const { return runs_; }
   /// The standard error of the last run that failed, followed by that of the last run, which may
   /// just have begun.
   [[nodiscard]] std::string said() const;

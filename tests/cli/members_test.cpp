@@ -128,6 +128,24 @@ TEST_F(Members, ApplyMakesAllSteps) {
   EXPECT_EQ(run("new", {"acquire", "orders"}).code, 0);
 }
 
+TEST_F(Members, ApplyWaitsForANodeThatAnswersAndHasMissedAStep) {
+  // One node of five that refuses writes stops no step. It is waited for at the end, since a node
+  // that is behind does not vouch for one that forgets.
+  ASSERT_EQ(cluster.raw(2, {"CONFIG", "SET", "maxmemory", "1"}).text, "OK");
+  ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
+  Program applying = start("new", {"members", "apply"});
+  ASSERT_TRUE(eventually([&] { return look("new").at("groups").at(0).at("stage") == "agreed"; }));
+  ASSERT_TRUE(eventually([&] {
+    return cluster.raw(5, {"EXISTS", "quorumlock:enrolment"}).integer == 1;
+  }));
+  EXPECT_EQ(look("new").at("agree"), false);
+  ASSERT_EQ(cluster.raw(2, {"CONFIG", "SET", "maxmemory", "0"}).text, "OK");
+  const Ended applied = applying.finish();
+  EXPECT_EQ(applied.code, 0) << applied.err;
+  EXPECT_THAT(applied.err, HasSubstr(address(2) + " has missed a step of the change"));
+  EXPECT_EQ(look("new").at("agree"), true);
+}
+
 TEST_F(Members, AProgramThatRunsFollowsItsConfiguration) {
   // Two programs have the same file. The new nodes are written to it, one program learns of that by
   // a signal, and both move once the list is announced: the operator need not force anything.

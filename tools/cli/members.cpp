@@ -238,19 +238,29 @@ class Work {
     return nodes;
   }
 
-  /// Once the change is settled, brings nodes that have missed it up to it. Returns why that
-  /// failed.
+  /// Once the change is settled, brings nodes that have missed it up to it. Returns those that
+  /// answer and are still behind, and why. As long as a node is behind it lets nobody else in.
   std::string take_along() {
     const Result<nanoseconds> taken = change_.settle();
-    return taken ? "" : "; " + std::string(taken.error().what());
+    std::string behind;
+    for (const MembersReport& report : look()) {
+      for (const Member& member : report.members) {
+        const bool is_behind = member.state == MemberState::behind ||
+                               member.state == MemberState::unsettled ||
+                               member.state == MemberState::announced;
+        if (!member.in_new_list || !is_behind) continue;
+        behind += (behind.empty() ? "" : "; ") + member.node + " has missed a step of the change";
+      }
+    }
+    return taken ? behind : behind + "; " + std::string(taken.error().what());
   }
 
-  /// Waits until these nodes vote. A new node needs a client that enrols it, which is this program.
-  /// A node of the former list that is down is not waited for.
+  /// Waits until these nodes vote, and each one that answers has made every step. A new node needs
+  /// a client that enrols it, which is this program. A node of the former list that is down is not
+  /// waited for.
   void wait_for(const std::set<std::string>& nodes, Coordinator& coordinator) {
     for (;;) {
-      // Some nodes of the list could perhaps not be reached until now.
-      const std::string why_not = take_along();
+      const std::string behind = take_along();
       const Result<ClusterStatus> status = coordinator.status();
       if (!status) throw Failure(status.error());
       std::string waiting;
@@ -259,9 +269,9 @@ class Work {
         waiting += (waiting.empty() ? "" : "; ") + node.node + " " +
                    (node.trouble.empty() ? std::string(describe(node.reason)) : node.trouble);
       }
-      if (waiting.empty()) return;
-      waiting += why_not;
-      say("the change is settled; these nodes do not vote yet: " + waiting);
+      if (waiting.empty() && behind.empty()) return;
+      waiting += (waiting.empty() || behind.empty() ? "" : "; ") + behind;
+      say("the change is settled, but not on all nodes: " + waiting);
       pause(between_looks_of_members, waiting);
     }
   }
@@ -280,7 +290,6 @@ class Work {
     until_done([this] { return change_.commit(asked_.force); });
     if (!is_settled()) settle();
     wait_for(joining, coordinator);
-    take_along();  // nodes that came back meanwhile and are not waited for
   }
 
   const Globals& globals_;
