@@ -37,6 +37,7 @@ std::string in_words(World& world, const Steps& steps) {
              : world.nodes.server(node).running() ? "has no record"
                                                   : "is down") +
             (world.nodes.in_list(node) ? "" : " (not in the list)");
+    if (made) text += ", " + world.nodes.ask(node, {"GET", "quorumlock:members"}).text;
   }
   return text;
 }
@@ -102,11 +103,20 @@ class ReplaceNode final : public Fault {
   }
 
   void apply(World& world) {
+    applies_ = true;
     std::vector<std::string> words = {"apply"};
     if (forced_) words.emplace_back("--force");
     world.program.start(world.nodes.urls_of(list_), words);
     const bool crashes = kills_ < 3 && between(world.random, 1, 2) == 1;
     kill_at_ = crashes ? Clock::now() + milliseconds(between(world.random, 20, 4000)) : Time::max();
+  }
+
+  /// Does what the program says if a node has missed a step of the change before, and too many of
+  /// the others have forgotten: finishes that one, with its nodes.
+  void finish_former(World& world) {
+    applies_ = false;
+    world.program.start(world.nodes.urls_of(world.nodes.list()), {"commit"});
+    kill_at_ = Time::max();
   }
 
   void go_on(World& world) {
@@ -120,23 +130,26 @@ class ReplaceNode final : public Fault {
       ++kills_;
       world.program.kill();
     }
+    const int code = world.program.code();
     if (counted_ != world.program.runs()) {
       counted_ = world.program.runs();
-      successes_ += world.program.code() == 0 ? 1 : 0;
-      next_run_ = Clock::now() + (world.program.code() == 0 ? 0ms : 100ms);
+      successes_ += applies_ && code == 0 ? 1 : 0;
+      next_run_ = Clock::now() + (code == 0 ? 0ms : 100ms);
     }
-    if (successes_ < 2) {
-      if (Clock::now() >= next_run_) apply(world);
-      return;
+    if (successes_ >= 2) {
+      done_ = all_informed;
+    } else if (Clock::now() >= next_run_) {
+      constexpr int refused = 64;
+      applies_&& code == refused ? finish_former(world) : apply(world);
     }
-    done_ = all_informed;
   }
 
   int joins_ = -1;
   std::vector<int> list_;
   bool died_ = false, forced_ = false, done_ = true;
-  int informed_ = 0;  ///< workers that have the new list
-  int kills_ = 0;     ///< how often the program was killed
+  bool applies_ = true;  ///< the program makes this change and not the one before
+  int informed_ = 0;     ///< workers that have the new list
+  int kills_ = 0;        ///< how often the program was killed
   int successes_ = 0;
   int counted_ = 0;  ///< the runs of the program whose ends are known
   Time next_{};      ///< when the next worker gets it
