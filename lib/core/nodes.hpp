@@ -25,7 +25,7 @@ class Nodes {
   /// The nodes of the list.
   [[nodiscard]] const NodeSet& all() const { return all_; }
   /// One more than the greatest number of a node.
-  [[nodiscard]] int numbers() const { return std::bit_width(all_.bits()); }
+  [[nodiscard]] int numbers() const { return static_cast<int>(std::bit_width(all_.bits())); }
   void on_link(int node, LinkState state, Vote reason);
   /// Notes what a node's record asks for beside a majority of our own list, and whether its list is
   /// being changed. Majority::impossible(): its votes do not count.
