@@ -143,7 +143,7 @@ class Examination {
             "give its user and password: in the URL, or by user and password_file "
             "(docs/configuration.md)");
     } else if (node_.reason == Vote::tls_failed) {
-      error("tls_failed", node_.trouble, "docs/tls.md says what each reason means");
+      error("tls_failed", node_.trouble, "docs/security.md says what each reason means");
     } else {
       hint("unreachable", "does not answer" + (node_.trouble.empty() ? "" : ": " + node_.trouble),
            remedy_of_unreachable(node_.trouble));
@@ -226,7 +226,7 @@ class Examination {
       error("plain_text",
             "is not on this machine, and no TLS is used: the password, the locks and their tokens "
             "can be read and changed on the way",
-            "use rediss:// (docs/tls.md), or a tunnel with an end on this machine");
+            "use rediss:// (docs/security.md), or a tunnel with an end on this machine");
     }
     if (node_.access.open_to_all == true) {
       error("unprotected",

@@ -239,7 +239,7 @@ class QUORUMLOCK_EXPORT Coordinator {
 
   /// Runs fn(Lease&) or fn() under the lock `name` unless this period of the name is done, so that
   /// it is done once by all processes on all machines together: a report each night, a bill each
-  /// month (docs/from-another-lock.md). Periods are numbers that grow, such as the hours since
+  /// month (docs/locks.md). Periods are numbers that grow, such as the hours since
   /// 1970, or a date as 20261127; when one is done, so are all smaller ones. At most 2^53 - 1.
   ///
   /// A period is done when fn has returned and a quorum of nodes has noted that while the lease was

@@ -13,7 +13,7 @@
 
 namespace quorumlock {
 
-/// One waiter in the line of a resource (docs/waiting.md).
+/// One waiter in the line of a resource (docs/architecture.md).
 struct LineEntry {
   std::string name;     ///< unique in the line: its mode, its process and a number there
   std::string process;  ///< its coordinator's id: waiters of one coordinator share it

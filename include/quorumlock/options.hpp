@@ -65,7 +65,7 @@ struct NodeOptions {
   /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
   /// `unix:///path[?db=N]`. `redis+sentinel://[user[:password]@]SENTINELS/service[/db]`, with the
   /// host[:port] of each Sentinel and commas between them, is the server that a majority of these
-  /// Sentinels calls the service's primary: one vote, see docs/servers.md. With
+  /// Sentinels calls the service's primary: one vote, see docs/nodes.md. With
   /// `rediss+sentinel://` they and the server are reached by TLS.
   std::string url;
   /// The node's name among the members of its list (docs/members.md): 1 to 255 visible characters,

@@ -2,7 +2,7 @@
 
 /// A test kit for programs that lock: nodes inside the process, so that a test needs no Redis, and
 /// a clock that the test moves. CMake: find_package(quorumlock COMPONENTS testing), and link
-/// quorumlock::testing. docs/testing-your-code.md has examples.
+/// quorumlock::testing. docs/programs.md has examples.
 
 #include <chrono>
 #include <memory>

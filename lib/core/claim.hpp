@@ -67,7 +67,7 @@ struct Fencing {
   SlotId ballot;             ///< set while fences are being counted
 };
 
-/// The waiter of an attempt, as the line knows it (docs/waiting.md).
+/// The waiter of an attempt, as the line knows it (docs/architecture.md).
 struct LineEntry {
   bool ordered = false;          ///< the acquisition respects the line
   bool leaves = false;           ///< the release of the claim takes the entry out of the line

@@ -19,7 +19,7 @@
 namespace quorumlock::core {
 
 /// Waiting in the line: each waiter has an entry on each node; the queue head may try
-/// (docs/waiting.md). Functions that return a waiter, or true, say that it is to try now.
+/// (docs/architecture.md). Functions that return a waiter, or true, say that it is to try now.
 class Lines {
  public:
   Lines(Exchange& exchange, Waiters& waiters, Permits& permits, Cleanup& cleanup)

@@ -9,7 +9,7 @@
 namespace quorumlock::core {
 
 /// Chooses the slot of a semaphore to try: each slot is one permit and has a key of its own
-/// (docs/waiting.md).
+/// (docs/architecture.md).
 class Permits {
  public:
   explicit Permits(Exchange& exchange) : exchange_(exchange) {}

@@ -20,7 +20,7 @@ void PrintTo(const Machine& machine, std::ostream* out) {
   *out << machine.name;
 }
 
-/// The calls that came with Linux 4.3 or later. docs/installing.md promises Linux 4.2.
+/// The calls that came with Linux 4.3 or later. docs/services.md promises Linux 4.2.
 constexpr const char* since_4_3 = "userfaultfd+";
 
 /// Hides /proc, in a mount namespace for the program.

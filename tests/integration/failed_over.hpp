@@ -9,7 +9,7 @@
 
 namespace quorumlock::test {
 
-/// The third of three nodes is a primary with replicas, set up as docs/servers.md says: real
+/// The third of three nodes is a primary with replicas, set up as docs/nodes.md says: real
 /// replicas and real Sentinels. With TLS all of them use it among themselves, too.
 class FailedOver : public ::testing::Test {
  protected:

@@ -2,7 +2,7 @@
 
 #include "integration/fixture.hpp"
 
-// An entry leaves the line with its lease, however the lease ends (docs/waiting.md).
+// An entry leaves the line with its lease, however the lease ends (docs/architecture.md).
 namespace quorumlock::test {
 namespace {
 

@@ -6,7 +6,7 @@
 #include "integration/fixture.hpp"
 #include "support/process.hpp"
 
-// Waiting in order, on real servers (docs/waiting.md).
+// Waiting in order, on real servers (docs/architecture.md).
 namespace quorumlock::test {
 namespace {
 

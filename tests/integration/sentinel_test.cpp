@@ -5,7 +5,7 @@
 #include "support/hostile_server.hpp"
 #include "support/proxy.hpp"
 
-// A node that is a deployment with failover, set up as docs/servers.md says: real replicas, real
+// A node that is a deployment with failover, set up as docs/nodes.md says: real replicas, real
 // Sentinels, and an address that follows the primary, or a URL that names the Sentinels.
 namespace quorumlock::test {
 namespace {

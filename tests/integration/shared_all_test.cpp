@@ -6,7 +6,7 @@
 
 #include "integration/several.hpp"
 
-// Several locks read as one, on real servers (docs/waiting.md).
+// Several locks read as one, on real servers (docs/architecture.md).
 namespace quorumlock::test {
 namespace {
 

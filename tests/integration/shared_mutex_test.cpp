@@ -8,7 +8,7 @@
 
 #include "integration/fixture.hpp"
 
-// Readers and writers with SharedMutex (docs/waiting.md).
+// Readers and writers with SharedMutex (docs/architecture.md).
 namespace quorumlock::test {
 namespace {
 

@@ -5,7 +5,7 @@
 #include "integration/fixture.hpp"
 #include "support/process.hpp"
 
-// LockMode::shared on real servers, by every call that takes it (docs/waiting.md).
+// LockMode::shared on real servers, by every call that takes it (docs/architecture.md).
 namespace quorumlock::test {
 namespace {
 

@@ -1,4 +1,4 @@
-// The example of docs/testing-your-code.md.
+// The example of docs/programs.md.
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@ class Succession : Machine {
   /// Checks that all clients get the lock, each for a moment, when all want it at once, in a time
   /// that does not depend on any ttl.
   void demand_order();
-  /// Checks that the queue head gets the lock within the time that docs/waiting.md states when the
+  /// Checks that the queue head gets the lock within the time that docs/locks.md states when the
   /// holder dies, or another process releases the holder's lease by its token. The holder has
   /// waited in the line itself, so its entry is still there.
   void demand_succession();

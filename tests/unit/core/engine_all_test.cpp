@@ -1,6 +1,6 @@
 #include "support/engine_line.hpp"
 
-// Several locks acquired as one: all or none, one round, one ticket (docs/waiting.md).
+// Several locks acquired as one: all or none, one round, one ticket (docs/architecture.md).
 namespace quorumlock::test {
 namespace {
 

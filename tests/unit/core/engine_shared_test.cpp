@@ -1,6 +1,7 @@
 #include "support/engine_line.hpp"
 
-// Readers: their commands, the hand-over to them, and a writer that becomes one (docs/waiting.md).
+// Readers: their commands, the hand-over to them, and a writer that becomes one
+// (docs/architecture.md).
 namespace quorumlock::test {
 namespace {
 

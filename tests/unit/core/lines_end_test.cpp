@@ -1,6 +1,6 @@
 #include "support/engine_line.hpp"
 
-// How a wait in the line ends, and what happens to the entries (docs/waiting.md).
+// How a wait in the line ends, and what happens to the entries (docs/architecture.md).
 namespace quorumlock::test {
 namespace {
 

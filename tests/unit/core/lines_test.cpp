@@ -1,6 +1,6 @@
 #include "support/engine_line.hpp"
 
-// Waiting in the line: probe, entry, the first waiter's try, hand-over (docs/waiting.md).
+// Waiting in the line: probe, entry, the first waiter's try, hand-over (docs/architecture.md).
 namespace quorumlock::test {
 namespace {
 
