@@ -32,6 +32,30 @@ class Examples : public CommandLine {
     }
     return said;
   }
+  /// A server answers under the lock, tells a lock that is held from nodes that are gone, and ends
+  /// by SIGTERM with 0.
+  void serves(const std::string& example) {
+    Program server({QUORUMLOCK_EXAMPLES "/" + example}, {nodes()});
+    const std::string line = server.line();
+    const int port = std::stoi(line.substr(line.rfind(' ')));
+    const auto status = [port](const std::string& method, const std::string& path) {
+      HttpConnection connection(port);
+      connection.ask(method, path, "Connection: close\r\nContent-Length: 0\r\n");
+      return connection.answer().status;
+    };
+    EXPECT_TRUE(eventually([&] { return status("GET", "/healthz") == 200; }));
+    EXPECT_EQ(status("POST", "/orders/42"), 200);
+    hold("orders:42");
+    EXPECT_EQ(status("POST", "/orders/42"), 423);
+    let_go("orders:42");
+    EXPECT_EQ(status("POST", "/orders/42"), 200);
+    for (int node = 0; node < 2; ++node) cluster.kill(node);
+    EXPECT_EQ(status("POST", "/orders/42"), 503);
+    EXPECT_EQ(status("GET", "/healthz"), 503);
+    server.signal(SIGTERM);
+    const Ended ended = server.finish();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+  }
   static std::string text_of(const std::filesystem::path& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -190,6 +214,18 @@ TEST_F(Examples, EventsComeToTheSystemsLog) {
   EXPECT_THAT(ended.err, HasSubstr(": lease_released report-%s%n: its holder released it"));
   EXPECT_THAT(ended.err, testing::ContainsRegex(": node_up [^ ]+: it votes"));
 }
+
+#ifdef QUORUMLOCK_SERVE_THREADS
+TEST_F(Examples, AServerOnThreadsTellsHeldFromGone) {
+  serves("serve_threads");
+}
+#endif
+
+#ifdef QUORUMLOCK_SERVE_ASIO
+TEST_F(Examples, AServerOnAsioTellsHeldFromGone) {
+  serves("serve_asio");
+}
+#endif
 
 #ifdef QUORUMLOCK_LOG_TO_SPDLOG
 TEST_F(Examples, EventsComeToSpdlog) {

@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 
 #include "cli/fixture.hpp"
 #include "support/users.hpp"
@@ -28,13 +29,18 @@ std::vector<Row> rows_of_rights() {
     if (!here || !line.starts_with("| `")) continue;
     Row row;
     const std::size_t end = line.find("` | ");
-    for (const char c : line.substr(3, end - 3)) {
-      if (c != '\\') row.right += c;  // a pipe is escaped in a table
-    }
     const std::size_t next = line.find(" | ", end + 4);
     row.severity = line.substr(end + 4, next - end - 4);
     row.lost = line.substr(next + 3, line.rfind(" |") - next - 3);
-    rows.push_back(row);
+    std::istringstream rights(line.substr(3, end - 3));
+    for (std::string code; std::getline(rights, code, '`');) {
+      if (code == ", ") continue;  // between two rights
+      row.right.clear();
+      for (const char c : code) {
+        if (c != '\\') row.right += c;  // a pipe is escaped in a table
+      }
+      rows.push_back(row);
+    }
   }
   return rows;
 }
