@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <ctime>
 
 #include <quorumlock/detail/clock_control.hpp>
 
@@ -33,8 +34,8 @@ void Timer::arm(Clock::time_point when) {
   armed_ = when;
   const auto at = std::max<Clock::rep>(when.time_since_epoch().count(), 1);  // 0 would disarm
   itimerspec spec{};
-  spec.it_value.tv_sec = at / 1'000'000'000;
-  spec.it_value.tv_nsec = at % 1'000'000'000;
+  spec.it_value.tv_sec = static_cast<std::time_t>(at / 1'000'000'000);
+  spec.it_value.tv_nsec = static_cast<long>(at % 1'000'000'000);
   if (timerfd_settime(fd_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0) {
     check(-errno, "cannot set a timer");
   }

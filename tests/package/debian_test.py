@@ -43,7 +43,7 @@ def check_versions():
     expect(f"## [{version}]" in text_of("CHANGELOG.md"), f"CHANGELOG.md has no section {version}")
     package = "libquorumlock" + ".".join(version.split(".")[:2])  # lib/CMakeLists.txt: SOVERSION
     names = [fields["Package"] for fields in paragraphs("debian/control") if "Package" in fields]
-    expect(names == [package, "libquorumlock-dev", "quorumlock"],
+    expect(names == [package, "libquorumlock-dev", "quorumlock", "quorumlock-node"],
            f"debian/control has {names}: the library's package has the name of its soname, {package}")
     expect(f"--version-info='{package} (>= $(DEB_VERSION_UPSTREAM))'" in text_of("debian/rules"),
            f"debian/rules does not make users of the library depend on {package}")
@@ -135,6 +135,43 @@ def check_enroll_unit(program):
             expect(line in unit, f"the unit of enroll --watch lacks {line}")
 
 
+def check_node_unit():
+    """The node of the package runs, and is as durable as those of docker-compose.yml and of Kubernetes."""
+    durable = {"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no", "save": "",
+               "maxmemory-policy": "noeviction"}
+    for name in ("docker-compose.yml", "packaging/kubernetes/nodes.yaml"):
+        words = re.findall(r"^ +- (\S+)$", text_of(name), re.M)
+        for setting, value in durable.items():
+            expect((f"--{setting}", value) in zip(words, [word.strip('"') for word in words[1:]]),
+                   f"{name} does not set {setting} to {value!r}")
+    unit = text_of("packaging/systemd/quorumlock-node@.service")
+    expect(text_of("debian/quorumlock-node.install").split()
+           == ["packaging/node.conf", "etc/quorumlock", "packaging/systemd/quorumlock-node@.service", "lib/systemd/system"],
+           "no package has the node and its configuration")
+    words = re.search(r"^ExecStart=(.*)$", unit, re.M).group(1).split()
+    with tempfile.TemporaryDirectory() as folder:
+        socket = str(Path(folder, "s"))
+        words = [{"/etc/quorumlock/node.conf": str(ROOT / "packaging/node.conf"), "%i": "0",
+                  "/var/lib/quorumlock-node/%i": folder}.get(word, word) for word in words]
+        with subprocess.Popen([*words, "--unixsocket", socket], stdout=subprocess.PIPE, text=True,
+                              env=os.environ | {"NOTIFY_SOCKET": "@nobody"}) as server:
+            for line in server.stdout:
+                if "ready to accept connections" in line:
+                    break
+            said = subprocess.run(["redis-cli", "-s", socket, "CONFIG", "GET", *durable, "protected-mode"], text=True,
+                                  capture_output=True).stdout.splitlines()
+            server.terminate()
+            server.stdout.read()
+        its = dict(zip(said[::2], said[1::2]))
+        for setting, value in (durable | {"protected-mode": "yes"}).items():
+            expect(its.get(setting) == value, f"the node's {setting} is {its.get(setting)!r}")
+        if shutil.which("systemd-analyze"):
+            here = Path(folder, "quorumlock-node@7101.service")
+            here.write_text(unit)
+            done = subprocess.run(["systemd-analyze", "verify", here], text=True, capture_output=True)
+            expect(done.returncode == 0 and not done.stderr, f"systemd-analyze verify: {done.stderr}")
+
+
 def main():
     check_versions()
     check_dependencies()
@@ -142,6 +179,7 @@ def main():
     check_unit(sys.argv[1])
     check_serve_unit(sys.argv[1])
     check_enroll_unit(sys.argv[1])
+    check_node_unit()
     for line in wrong:
         print(line)
     print(f"debian: {len(wrong)} mistakes")
