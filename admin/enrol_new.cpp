@@ -100,8 +100,8 @@ Result<void> EnrolNew::ask(const Words& words, const Take& take, const char* ref
   for (std::size_t i = 0; i < asked.size(); ++i) {
     Node& node = *asked[i];
     const NodeAnswer& answer = (*answers)[i];
-    if (!node.listed.twin.empty()) {
-      end(node, node.listed.twin);
+    if (!node.listed.unfit.empty()) {
+      end(node, node.listed.unfit);
     } else if (!answer.good()) {
       node.may_pass = !answer.reply;
       end(node, answer.reply && refused != nullptr ? refused : answer.trouble);
@@ -172,6 +172,11 @@ Result<void> EnrolNew::enrol() {
     node.done = !node.objection.empty();
   }
   std::ranges::sort(founding.to);
+  for (Node& node : nodes_) {
+    if (node.done || redis::EnrolmentRecord::parse(node.listed.record)) continue;
+    node.may_pass = true;
+    end(node, "does not tell which run of it this is");
+  }
   Result<void> asked = ask(
       [&founding](const Node& node) {
         const redis::Membership as = founding.for_node(node.listed.name);

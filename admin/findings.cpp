@@ -212,15 +212,11 @@ class Examination {
       const detail::Right* const right = detail::right_named(name);
       if (right == nullptr) continue;
       const bool channel = name.starts_with('&'), keys = detail::is_of_keys(name);
-      const std::string use = channel ? "use the channels " + name.substr(1)
-                              : keys  ? "use the keys " + name.substr(name.find('~') + 1)
-                                      : "call " + name;
-      const std::string what =
-          "does not let this user " + use + ", and so " + std::string(right->lost);
       const std::string remedy =
-          "ACL SETUSER <user> " + (channel || keys ? name : "+" + name) + " (docs/security.md)";
+          "ACL SETUSER <user> " + (channel || keys ? name : "+" + name) + " (docs/security.md)" +
+          (channel || keys ? "" : "; a command that was renamed needs its name again");
       into_.push_back({right->vital ? Severity::error : Severity::hint, node_.node, "missing_right",
-                       what, remedy});
+                       detail::without(name), remedy});
     }
     if (node_.access.plain_text) {
       error("plain_text",

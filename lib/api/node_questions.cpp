@@ -131,7 +131,10 @@ ListedGroup listed_group(Driver& driver, bool anew) {
     node.name = enrolment.config().node;
     node.record = enrolment.wanted(*enrolment.others().founded).to_string();
     node.founding = enrolment.others().founded->founding;
-    if (link.voting_right().vote() == Vote::same_server) node.twin = driver.trouble(number);
+    const bool nameless = !link.greeting().facts().no_info.empty();
+    if (link.voting_right().vote() == Vote::same_server || nameless) {
+      node.unfit = driver.trouble(number);
+    }
     node.is_enrolled = enrolment.standing() == redis::Enrolment::Standing::enrolled;
     if (const auto& refused = link.greeting().writes_refused()) {
       node.refusal = refused->why;

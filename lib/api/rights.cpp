@@ -9,6 +9,7 @@ namespace quorumlock::detail {
 namespace {
 
 constexpr std::string_view no_lock = "grants no lock";
+constexpr std::string_view no_fenced_lock = "grants no lock with fencing";
 constexpr std::string_view no_line = "lets nobody wait in order, or read together with others";
 constexpr std::string_view no_permit = "grants no permit of a semaphore";
 constexpr std::string_view no_enrolment = "does not show whether anybody enrols it, if it waits";
@@ -61,7 +62,7 @@ constexpr Right rights[] = {
      "when they look, up to 1 s later"},
     {"&quorumlock:*", false, "wakes no waiter: each gets the lock when it looks, up to 1 s later"},
     {"~PREFIX*", true, no_lock},
-    {"~quorumlock:fence:PREFIX*", true, "grants no lock with fencing"},
+    {"~quorumlock:fence:PREFIX*", true, no_fenced_lock},
     {"~quorumlock:queue:PREFIX*", true, no_lock},
     {"~quorumlock:waiting:PREFIX*", true, no_line},
     {"~quorumlock:granted:PREFIX*", true, no_line},
@@ -134,7 +135,26 @@ std::vector<Probe> probes(std::string_view key_prefix) {
   return all;
 }
 
-// Redis 7.0 says "user executing the script", later servers "ACL failure in script".
+bool is_needed_by_every_lock(std::string_view name, bool fencing) {
+  const Right* const right = right_named(name);
+  if (right == nullptr) return false;
+  // Without fencing a lock is had by SET alone, outside a script.
+  if (!fencing) return right->lost == no_lock && (name == "set" || right->name == "~PREFIX*");
+  return right->lost == no_lock || right->lost == no_fenced_lock;
+}
+
+std::string without(std::string_view name) {
+  const Right* const right = right_named(name);
+  if (right == nullptr) return "";
+  const std::string its(name);
+  const std::string use = name.starts_with('&') ? "use the channels " + its.substr(1)
+                          : is_of_keys(name)    ? "use the keys " + its.substr(its.find('~') + 1)
+                                                : "call " + its;
+  return "does not let this user " + use + ", and so " + std::string(right->lost);
+}
+
+// Redis 7.0 says "user executing the script", later servers "ACL failure in script". A command that
+// was renamed is missing, too.
 const std::string_view probing_script = R"(local key = KEYS[1]
 local calls = {{'mget', key}, {'set', key, '', 'XX'}, {'get', key}, {'time'}, {'exists', key},
   {'del', key}, {'pexpire', key, 1}, {'pttl', key}, {'publish', ARGV[1], ''},
@@ -147,6 +167,7 @@ for _, call in ipairs(calls) do
   local said = redis.pcall(unpack(call))
   local why = type(said) == 'table' and said.err or ''
   local forbidden = string.find(why, 'ACL failure') or string.find(why, 'user executing the script')
+    or string.find(why, 'command called from script')
   if forbidden and not (string.find(why, ' access ') and string.find(why, 'key')) then
     missing[#missing + 1] = string.find(why, 'channel') and '&quorumlock:*' or call[1]
   end
@@ -154,8 +175,9 @@ end
 return missing)";
 
 bool is_forbidden(std::string_view right, const redis::Reply& reply) {
-  return reply.type == redis::Reply::Type::error &&
-         redis::refuses_keys(reply.text) == is_of_keys(right) &&
+  if (reply.type != redis::Reply::Type::error) return false;
+  if (redis::is_unknown_command(reply.text)) return !is_of_keys(right);
+  return redis::refuses_keys(reply.text) == is_of_keys(right) &&
          redis::vote_of_error(reply.text) == Vote::unauthorized;
 }
 

@@ -23,6 +23,11 @@ bool is_of_keys(std::string_view right);
 /// The right with this name, or null. The keys of locks have the same right whatever their prefix.
 const Right* right_named(std::string_view name);
 
+/// Whether no lock at all is granted to a user without this right.
+bool is_needed_by_every_lock(std::string_view name, bool fencing);
+/// What a missing right forbids and costs, as a clause about the node; empty if it is not known.
+std::string without(std::string_view name);
+
 /// A command that does nothing, and shows by its error whether this user may call it.
 struct Probe {
   std::string right;
@@ -32,10 +37,10 @@ struct Probe {
 /// empty, the keys of locks may have any name, and are left out.
 std::vector<Probe> probes(std::string_view key_prefix);
 /// A script that returns the names of all commands that scripts of ours call and that this user may
-/// not call. It changes nothing.
+/// not call, or that the server does not have. It changes nothing.
 extern const std::string_view probing_script;
 
-/// Whether a reply says that the user lacks this right.
+/// Whether a reply says that the user lacks this right, or that the server has no such command.
 bool is_forbidden(std::string_view right, const redis::Reply& reply);
 
 }  // namespace quorumlock::detail

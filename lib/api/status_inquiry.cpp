@@ -348,14 +348,28 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   const bool wrong_clock = status.state == NodeState::up && mistrusted;
   status.reason = wrong_clock ? Vote::clock_jumped : link.reason();
   status.votes = status.state == NodeState::up && status.reason == Vote::pending;
-  if (status.votes) return;
-  if (status.reason == Vote::clock_jumped) {
-    status.trouble = "has a wrong clock";
-  } else if (status.reason == Vote::same_server && !status.same_server_as.empty()) {
-    status.trouble = "is the same server as " + status.same_server_as.front();
-  } else {
-    status.trouble = driver.trouble(node);
+  if (!status.votes) {
+    status.trouble = trouble_of(driver, node);
+    return;
   }
+  // Only such questions show that the node would refuse each attempt of this user.
+  const bool fencing = driver.cluster().options.fencing;
+  const auto fatal = std::ranges::find_if(missing, [fencing](const std::string& right) {
+    return is_needed_by_every_lock(right, fencing);
+  });
+  if (fatal == missing.end()) return;
+  status.votes = false;
+  status.reason = Vote::unauthorized;
+  status.trouble = without(*fatal);
+}
+
+std::string StatusInquiry::trouble_of(const Driver& driver, int node) {
+  const NodeStatus& status = status_of(node);
+  if (status.reason == Vote::clock_jumped) return "has a wrong clock";
+  if (status.reason == Vote::same_server && !status.same_server_as.empty()) {
+    return "is the same server as " + status.same_server_as.front();
+  }
+  return driver.trouble(node);
 }
 
 void StatusInquiry::finish(Driver& driver) {

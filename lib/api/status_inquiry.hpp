@@ -45,6 +45,8 @@ class StatusInquiry final : public Inquiry {
   void note_time(Driver& driver, int node, const redis::Reply& reply);
   void ask_time(Driver& driver, int node);
   void conclude(const Driver& driver, int node);
+  /// Why the node casts no vote.
+  std::string trouble_of(const Driver& driver, int node);
   void finish(Driver& driver);
 
   Node& of(int node) { return nodes_[list_.place_of(node)]; }

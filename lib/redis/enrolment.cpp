@@ -121,9 +121,11 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   const bool moved = membership && database_of(membership->name) != database_of(config_.node);
   if (moved && !core::planted(core::Mutant::names_without_a_database)) membership.reset();
   if (!membership) record.reset();
-  if (facts_.run_id.empty())
+  if (facts_.run_id.empty()) {
+    const std::string words = facts_.no_info.empty() ? "" : " (" + facts_.no_info + ")";
     return refuse(now, Vote::unauthorized,
-                  "does not tell its run id and its role: let this user call INFO");
+                  "does not tell its run id and its role" + words + ": let this user call INFO");
+  }
   const EnrolmentTerms ours = config_.terms();
   const bool again = change_.from == text.value_or("");
   change_.from = text.value_or("");

@@ -113,6 +113,7 @@ std::optional<Greeting::Trouble> Greeting::on_reply(const Reply& reply) {
       break;
     case Question::role:
       on_replication(reply);
+      if (error) facts_.no_info = said(reply);
       if (role_ == "slave") {
         return Trouble{std::string(is_a_replica), Vote::not_standalone};
       }

@@ -51,7 +51,10 @@ class Greeting {
   /// question; unset if it may go on.
   [[nodiscard]] std::optional<Trouble> refusal_in(const Reply& reply) const;
   /// The connection has ended.
-  void end() { facts_.run_id.clear(); }
+  void end() {
+    facts_.run_id.clear();
+    facts_.no_info.clear();
+  }
 
   /// Sets the login to use from now on. If there is a connection, log_in_again() has to follow.
   void set_login(const Login& login, bool connected);

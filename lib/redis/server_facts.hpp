@@ -18,6 +18,7 @@ struct ServerFacts {
   /// If Sentinels may promote a replica in the server's place: for how long after that it may still
   /// grant locks, since it does not know yet that it has lost the replica. Unset for other nodes.
   std::optional<core::Duration> outlives_failover = {};
+  std::string no_info{};  ///< the server's own words, if it refused INFO
 
   /// The run as a new record names it. What a node remembers belongs to its run only until the node
   /// becomes a replica, whose data is another server's.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -59,6 +60,28 @@ TEST_F(Doctor, NamesWhatIsWrongWithANodeAndTheRemedy) {
   EXPECT_EQ(shown.code, 1);
   EXPECT_THAT(shown.out, HasSubstr("hint: " + url(0) + " has appendfsync everysec"));
   EXPECT_THAT(shown.out, HasSubstr("Remedy: set maxmemory-policy noeviction"));
+}
+
+TEST_F(Doctor, SaysOnceWhatIsTrueOfSeveralNodes) {
+  for (const int node : {0, 2}) cluster.raw(node, {"CONFIG", "SET", "appendfsync", "everysec"});
+  const std::string both = "hint: each of " + url(0) + " and " + url(2) + " has appendfsync";
+  const Ended shown = run({"doctor"});
+  EXPECT_THAT(shown.out, HasSubstr(both));
+  EXPECT_EQ(std::ranges::count(shown.out, '\n'), 2) << shown.out;
+  EXPECT_THAT(shown.out, HasSubstr("0 errors, 0 warnings, 2 hints"));
+  for (const int node : {0, 2}) cluster.raw(node, {"CONFIG", "SET", "appendfsync", "always"});
+}
+
+TEST_F(Doctor, CountsNoNodeThatGrantsThisUserNothing) {
+  // The node votes for others, and its INFO and its enrolment look well.
+  for (const std::string command : {"set", "time"}) {
+    cluster.raw(1, {"ACL", "SETUSER", cluster.user(), "-" + command});
+    const json document = examine();
+    EXPECT_THAT(codes(document, url(1)), ElementsAre("missing_right"));
+    EXPECT_THAT(codes(document, ""), ElementsAre("no_spare_vote"));
+    cluster.raw(1, {"ACL", "SETUSER", cluster.user(), "+" + command});
+  }
+  EXPECT_THAT(examine({}, 0).at("findings"), IsEmpty());
 }
 
 TEST_F(Doctor, HintsAtCountersThatTakeMuchOfTheMemory) {

@@ -367,5 +367,41 @@ TEST(EnrollRenamed, NodesWithoutACommandAreNamedInTheirWords) {
   }
 }
 
+TEST(EnrollRenamed, NodesWithoutACommandOfTheScriptsCastNoVote) {
+  // Every attempt would be refused inside a script, so neither the status nor the doctor may say
+  // that all is well.
+  Cluster cluster({.size = 1, .more = {"--rename-command", "TIME", ""}, .enrolled = false});
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {QUORUMLOCK_PROGRAM, "--nodes", cluster.urls()[0]});
+    return Program(words).finish();
+  };
+  cluster.enrol(0);
+  EXPECT_EQ(run({"acquire", "one"}).code, 69);
+  const json status = json::parse(run({"--json", "status"}).out);
+  EXPECT_EQ(status.at("voters"), 0);
+  EXPECT_EQ(status.at("nodes")[0].at("votes"), false);
+  EXPECT_THAT(status.at("nodes")[0].at("trouble"), HasSubstr("call time, and so grants no lock"));
+  const Ended examined = run({"doctor"});
+  EXPECT_EQ(examined.code, 1);
+  EXPECT_THAT(examined.out, HasSubstr("does not let this user call time, and so grants no lock"));
+  EXPECT_THAT(examined.out, HasSubstr("a command that was renamed needs its name again"));
+  EXPECT_THAT(run({"enroll"}).err, HasSubstr("call time, and so grants no lock"));
+}
+
+TEST(EnrollRenamed, NodesWithoutInfoSayWhy) {
+  // Without INFO a node has no run, so there is nothing to enrol.
+  Cluster cluster({.size = 1, .more = {"--rename-command", "INFO", ""}, .enrolled = false});
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {QUORUMLOCK_PROGRAM, "--nodes", cluster.urls()[0]});
+    return Program(words).finish();
+  };
+  const std::string why = "does not tell its run id and its role (ERR unknown command 'INFO'";
+  const Ended enrolled = run({"enroll", "--new"});
+  EXPECT_EQ(enrolled.code, 64) << enrolled.err;
+  EXPECT_THAT(enrolled.err, HasSubstr(why));
+  EXPECT_THAT(run({"acquire", "one"}).err, HasSubstr(why));
+  EXPECT_THAT(run({"doctor"}).out, HasSubstr("call info, and so casts no vote"));
+}
+
 }  // namespace
 }  // namespace quorumlock::test

@@ -63,7 +63,7 @@ TEST_F(Observe, OnceEndsWithACodeForScripts) {
 }
 
 TEST_F(Observe, ALeaderWithoutAValueIsShownByItsLabel) {
-  // `run` holds the same lock and leads, without a value; so does another client, without a label.
+  // `run` holds the same lock and leads, without a value.
   Program holder = start_run("billing", "echo up; exec sleep 1000");
   EXPECT_EQ(holder.line(), "up");
   Program program = start({"observe", "billing"});
@@ -71,8 +71,23 @@ TEST_F(Observe, ALeaderWithoutAValueIsShownByItsLabel) {
                                                     ":sh leads, fencing token [0-9]+"));
   holder.signal(SIGTERM);
   EXPECT_EQ(program.line(), "nobody leads");
+}
+
+TEST_F(Observe, AnotherProgramsValueLeadsNobodyAndIsNotShown) {
+  // It may be a secret, and who wrote it is no candidate. A token with nothing behind its digits is
+  // one of ours, of a client without a label.
   hold("billing");
-  EXPECT_THAT(program.line(), testing::StartsWith("the holder of token foreign... leads"));
+  for (const bool json : {false, true}) {
+    std::vector<std::string> words = {"observe", "--once", "billing"};
+    if (json) words.insert(words.begin(), "--json");
+    const Ended observed = run(words);
+    EXPECT_EQ(observed.code, 75);
+    EXPECT_THAT(observed.out + observed.err, testing::Not(testing::HasSubstr("foreign")));
+  }
+  const std::string ours(40, 'a');
+  for (int node = 0; node < cluster.size(); ++node) cluster.raw(node, {"SET", "billing", ours});
+  EXPECT_THAT(run({"observe", "--once", "billing"}).out,
+              testing::StartsWith("the holder of token aaaaaaaa... leads"));
 }
 
 TEST_F(Observe, ItLooksOnUntilThereIsAQuorum) {

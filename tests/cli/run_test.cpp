@@ -174,6 +174,18 @@ TEST_F(Run, DoesNotSayTheValueOfAnotherProgramThatItWaitsFor) {
   EXPECT_EQ(program.finish().out, "mine\n");
 }
 
+TEST_F(Run, SaysThatTooFewNodesAnswerWhileItWaits) {
+  // Without a limit nothing else would ever say why the command does not start.
+  cluster.kill(0);
+  cluster.kill(1);
+  Program program = start_run("orders", "echo mine", {"--wait", "forever"});
+  EXPECT_TRUE(program.says_on_error(
+      "waiting for the lock on orders: fewer than a quorum of nodes answer (1 of 3); " +
+      cluster.shown_urls()[0] + ": "));
+  program.signal(SIGTERM);
+  program.finish();
+}
+
 TEST_F(Run, AnInterruptedHolderHandsOverWithinASecond) {
   // The time from SIGINT at the holder to the next holder's first word is measured. The best of a
   // few tries counts: a busy machine may delay one. The lock itself would last for much longer.

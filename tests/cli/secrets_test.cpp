@@ -61,7 +61,7 @@ std::vector<Verb> verbs(const std::string& mark) {
           {{"extend", "--token", "nobody", "--ttl", "20s", "two"}},
           {{"release", "--token", "nobody", "two"}},
           {{"run", "three" + mark, "--", "sh", "-c", look_around}},
-          {{"run", "--wait", "20s", "--shared", "four", "--", "sh", "-c", look_around}},
+          {{"run", "--wait", "20s", "--shared", "four", "--", "sh", "-c", look_around}, true},
           {{"leader", "five" + mark, "--", "sh", "-c", look_around}, true},
           {{"observe", "--once", "six"}},
           {{"bench", "--seconds", "0.01"}}};

@@ -42,6 +42,7 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"acquire", "--tll=5s"}, "quorumlock acquire has no option --tll: did you mean --ttl?"},
       {{"run", "-wait", "5s", "x", "--", "true"}, "did you mean --wait?"},
       {{"--verbos", "status"}, "has no option --verbos: did you mean --verbose?"},
+      {{"--node", "x", "status"}, "has no option --node: did you mean --nodes?"},
       {{"cluster", "strat"}, "quorumlock cluster has no command strat: did you mean start?"},
       {{"enroll", "--newest"}, "quorumlock enroll has no option --newest: did you mean --new?"},
       {{"acquire"}, "RESOURCE"},

@@ -101,6 +101,9 @@ def all_of(some):
 said = compiled(begin + MACROS + all_of(own) + PROGRAM, "-fno-rtti")
 if said:
     fail("the headers do not compile with macros of others:\n" + said)
+said = compiled(begin + "#include <quorumlock/options.hpp>\n" + MACROS + all_of(own))
+if said:
+    fail("the headers do not compile if macros of others come between them:\n" + said)
 for name, (word, prefix, flags) in optional.items():
     some = [header for header in headers if word in header.name]
     theirs = "".join(f"#include <{one}>\n" for header in some for one in included(header) if one.startswith(prefix))

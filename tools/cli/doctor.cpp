@@ -23,12 +23,23 @@ std::ptrdiff_t how_many(const std::vector<Finding>& findings, Severity severity)
   return std::ranges::count(findings, severity, &Finding::severity);
 }
 
+/// A line for each finding; nodes of which the same is to be said share one.
 std::string report(const std::vector<Finding>& findings) {
   std::string text;
-  for (const Finding& finding : findings) {
-    text += std::string(to_string(finding.severity)) + ": ";
-    if (!finding.node.empty()) text += finding.node + " ";
-    text += finding.what + ". Remedy: " + finding.remedy + "\n";
+  const auto same = [](const Finding& one, const Finding& other) {
+    return one.severity == other.severity && one.what == other.what && one.remedy == other.remedy;
+  };
+  for (auto finding = findings.begin(); finding != findings.end(); ++finding) {
+    const auto is_same = [&](const Finding& other) { return same(*finding, other); };
+    if (std::any_of(findings.begin(), finding, is_same)) continue;  // said already
+    std::vector<std::string> nodes;
+    for (auto other = finding; other != findings.end(); ++other) {
+      if (is_same(*other) && !other->node.empty()) nodes.push_back(other->node);
+    }
+    text += std::string(to_string(finding->severity)) + ": ";
+    if (nodes.size() > 1) text += "each of ";
+    if (!nodes.empty()) text += in_words(nodes) + " ";
+    text += finding->what + ". Remedy: " + finding->remedy + "\n";
   }
   if (findings.empty()) return "nothing endangers locks on these nodes";
   return text + counted(how_many(findings, Severity::error), "error") + ", " +

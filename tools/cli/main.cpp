@@ -60,8 +60,8 @@ void check_command(const CLI::App& app, const std::string& command) {
 }
 
 /// Throws Failure if one of the words that the parser could not place is nearly an option, or a
-/// command below the one that was given.
-void check_words(const CLI::App& app) {
+/// command below the one that was given; only the options are looked at if `options`.
+void check_words(const CLI::App& app, bool options) {
   const CLI::App* given = &app;
   std::string path = "quorumlock";
   while (!given->get_subcommands().empty()) {
@@ -69,6 +69,7 @@ void check_words(const CLI::App& app) {
     path += " " + given->get_name();
   }
   for (const std::string& word : app.remaining(true)) {
+    if (options && !word.starts_with('-')) continue;
     const std::string name = word.substr(0, word.find('='));
     const std::string meant = did_you_mean(name, *given);
     if (meant.empty()) continue;
@@ -108,8 +109,9 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
   } catch (const CLI::Success& asked) {  // --help and the like
     return app.exit(asked);
   } catch (const CLI::Error& error) {
+    check_words(app, true);  // the value of a misspelt option may have been taken for the command
     check_command(app, arguments.command);
-    check_words(app);
+    check_words(app, false);
     throw Failure::usage(std::string(error.what()) + ": see quorumlock " + arguments.command +
                          " --help");
   }

@@ -9,15 +9,6 @@
 namespace quorumlock::cli {
 namespace {
 
-std::string in_words(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
-    text += printable(names[i]);
-  }
-  return text;
-}
-
 std::string lists_of(const Member& member) {
   if (member.in_list && member.in_new_list) return "both";
   if (member.in_list) return "leaves";

@@ -115,6 +115,15 @@ void draw(const View& view, const Screen& screen) {
   write(drawn + clear_below, stdout);
 }
 
+std::string in_words(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += printable(names[i]);
+  }
+  return text;
+}
+
 std::string roughly(std::chrono::milliseconds span) {
   if (span < std::chrono::seconds(10)) return to_text(span);
   return to_text(std::chrono::floor<std::chrono::seconds>(span));

@@ -44,6 +44,8 @@ std::string text_of(const Json& document);
 /// Prints text_of() a document.
 void print(const Json& document, std::FILE* to = stdout);
 
+/// Writes "a, b and c", each printable.
+std::string in_words(const std::vector<std::string>& names);
 /// Writes whole seconds, or ms below ten seconds.
 std::string roughly(std::chrono::milliseconds span);
 

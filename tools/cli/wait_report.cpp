@@ -69,6 +69,18 @@ std::string holders_of(const Inspection& seen, bool permits) {
          (seen.held_for ? " for " + cli::roughly(*seen.held_for) : "");
 }
 
+/// That fewer than a quorum of nodes answer, with the trouble of one of them; empty if enough do.
+std::string too_few_answers(const Inspection& seen) {
+  const int answers = seen.count(Vote::held) + seen.count(Vote::absent);
+  if (answers >= seen.quorum) return "";
+  const auto silent = std::ranges::find_if(seen.nodes, [](const NodeHolding& node) {
+    return node.vote != Vote::held && node.vote != Vote::absent && !node.detail.empty();
+  });
+  return "fewer than a quorum of nodes answer (" + std::to_string(answers) + " of " +
+         std::to_string(seen.nodes.size()) + ")" +
+         (silent == seen.nodes.end() ? "" : "; " + silent->node + ": " + silent->detail);
+}
+
 }  // namespace
 
 /// A look at all resources. The answers come on the loops' threads.
@@ -79,11 +91,17 @@ struct WaitReport::Look {
   std::mutex guard;  ///< of what follows
   std::vector<std::string> holders = {};
   std::size_t unanswered = 0;
-  bool over = false;  ///< there is nothing to say any more
+  bool over = false;    ///< there is nothing to say any more
+  bool silent = false;  ///< it has been said that too few nodes answer
 
   void on_answer(std::size_t resource, const Result<Inspection>& seen) {
     const std::lock_guard<std::mutex> lock(guard);
     if (seen) holders[resource] = holders_of(*seen, permits);
+    const std::string trouble = seen && !over && !silent ? too_few_answers(*seen) : "";
+    if (!trouble.empty()) {
+      silent = true;
+      log_sentence(EventLevel::warning, "message", "waiting for " + what + ": " + trouble);
+    }
     if (--unanswered > 0 || over) return;
     std::string all;
     for (std::size_t i = 0; i < holders.size(); ++i) {

@@ -8,7 +8,8 @@
 
 namespace quorumlock::cli {
 
-/// Says on standard error whom a command waits for: once, if it has waited for a second.
+/// Says on standard error whom a command waits for: once, if it has waited for a second. Also says
+/// once if too few nodes answer.
 class WaitReport {
  public:
   /// `what` is what the command waits for, such as "the lock on orders"; `permits`: a permit of the

@@ -29,10 +29,11 @@ struct ListedNode {
   std::string name{};          ///< its name in the list
   std::string record{};        ///< the record that it would be enrolled with now
   std::uint64_t founding = 0;  ///< of the list that would be founded now
-  std::string twin{};          ///< a clause, if another address leads to the same server
-  bool is_enrolled = false;    ///< whether its record lets it vote
-  std::string refusal{};       ///< how it refuses writes; empty if it takes them
-  bool may_relent = false;     ///< whether it refuses them for now only
+  /// A clause, if another address leads to the same server, or if it does not say which run it is.
+  std::string unfit{};
+  bool is_enrolled = false;  ///< whether its record lets it vote
+  std::string refusal{};     ///< how it refuses writes; empty if it takes them
+  bool may_relent = false;   ///< whether it refuses them for now only
 };
 /// The nodes of a group, as a coordinator knows them.
 struct ListedGroup {

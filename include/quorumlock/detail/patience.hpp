@@ -17,7 +17,9 @@ template <class Rep, class Period>
 std::chrono::nanoseconds saturated(const std::chrono::duration<Rep, Period>& patience) {
   const WideDuration wide = patience;
   if (!(wide > WideDuration::zero())) return std::chrono::nanoseconds::zero();
-  if (wide >= WideDuration(forever)) return forever;
+  // Not by the name `forever`: Qt's macro of that name may come between our headers.
+  constexpr std::chrono::nanoseconds longest = (std::chrono::nanoseconds::max)();
+  if (wide >= WideDuration(longest)) return longest;
   return std::chrono::nanoseconds(
       static_cast<std::chrono::nanoseconds::rep>(std::ceil(wide.count())));
 }

@@ -3,10 +3,12 @@
 --   KEYS     lock, counter, record of the leader
 --   returns  {token, pttl, version, fencing token, value}; if the holder has announced nothing, version 0 and
 --                the counter
---            {}  nobody holds the lock
--- Nobody leads whose token is longer than ours are.
+--            {}  nobody leads: nobody holds the lock, readers do, or another program's value is there
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' or redis.call('STRLEN', KEYS[1]) > 128 then return {} end
+--> read_mark
+--> describe
 local found = redis.call('MGET', KEYS[1], KEYS[2])
+if describe(KEYS[1], found[1]) ~= found[1] then return {} end
 local due = redis.call('PTTL', KEYS[1])
 local said = redis.call('HMGET', KEYS[3], 'token', 'version', 'fence', 'value')
 -- What is longer than ours was written by another program.

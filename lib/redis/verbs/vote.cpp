@@ -19,13 +19,17 @@ Vote vote_of_error(std::string_view text) {
   for (const auto& [name, vote] : table) {
     if (code == name) return vote;
   }
-  // The command was renamed, or a proxy does not know it.
-  if (text.starts_with("ERR unknown command")) return Vote::refuses_writes;
+  if (is_unknown_command(text)) return Vote::refuses_writes;
   // What a user may not do inside a script has no code.
   for (const std::string_view forbidden : {"permissions to", "user executing the script"}) {
     if (text.find(forbidden) != text.npos) return Vote::unauthorized;
   }
   return Vote::failed;
+}
+
+bool is_unknown_command(std::string_view text) {
+  return text.starts_with("ERR unknown command") ||
+         text.find("command called from script") != text.npos;
 }
 
 }  // namespace quorumlock::redis

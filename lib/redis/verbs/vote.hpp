@@ -14,6 +14,9 @@ namespace quorumlock::redis {
 
 /// The meaning of an error reply to any command.
 Vote vote_of_error(std::string_view text);
+/// Whether an error says that the server has no such command: it was renamed, or a proxy does not
+/// know it. Inside a script the words are others: "Unknown Redis command called from script".
+bool is_unknown_command(std::string_view text);
 /// Whether an error says that this user may not touch one of the command's keys: "... to access one
 /// of the keys used as arguments", "... to access the 'x' key", "... a key".
 inline bool refuses_keys(std::string_view text) {

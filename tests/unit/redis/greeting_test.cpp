@@ -141,6 +141,19 @@ TEST_F(GreetingTest, TheFactsAreAskedForAgain) {
 }
 
 const std::string oom = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+TEST_F(GreetingTest, KeepsTheWordsOfAServerThatRefusesInfo) {
+  // A proxy or rename-command has taken INFO away; without the words nobody would look there.
+  greeting.begin(out);
+  for (const std::string& question : written()) {
+    const bool info = question.starts_with("INFO ");
+    hear(info ? "-ERR unknown command 'INFO'\r\n" : LinkDriver::answer_to(question, {}));
+  }
+  EXPECT_TRUE(greeting.facts().no_info.starts_with("ERR unknown command 'INFO'"));
+  EXPECT_EQ(greeting.facts().run_id, "");
+  greeting.end();
+  EXPECT_EQ(greeting.facts().no_info, "") << "of the next connection nothing is known";
+}
+
 const std::string no_eval = "-ERR unknown command 'EVAL', with args beginning with: '#!lua\r\n";
 const std::string no_evalsha = "-NOPERM hunter2 may not run the 'evalsha' command\r\n";
 

@@ -203,6 +203,7 @@ TEST(Vote, AnErrorInsideAScriptHasItsVoteToo) {
             Vote::unauthorized);
   EXPECT_EQ(inside("ERR ACL failure in script: User u has no permissions to run the 'x' command"),
             Vote::unauthorized);
+  EXPECT_EQ(inside("ERR Unknown Redis command called from script"), Vote::refuses_writes);
   EXPECT_EQ(inside("ERR something else"), Vote::failed);
 }
 
