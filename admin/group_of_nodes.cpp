@@ -1,12 +1,12 @@
 #include "admin/group_of_nodes.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "admin/members_report.hpp"
 #include "core/counter_bound.hpp"
 #include "core/quorum.hpp"
-#include "loop/wall_clock.hpp"
 #include "redis/client_name.hpp"
 #include "redis/keys.hpp"
 #include "redis/numbers.hpp"
@@ -34,6 +34,11 @@ std::string url_of_name(const std::string& name, const Nodes& others) {
 std::optional<std::string> text_of(const NodeReply& reply) {
   if (reply.type != NodeReply::Type::string) return std::nullopt;
   return reply.text;
+}
+
+/// Our own wall clock, in us since 1970.
+std::int64_t now_us() {
+  return std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1);
 }
 
 constexpr std::size_t most_keys_in_a_remedy = 8;
@@ -348,8 +353,8 @@ Change GroupOfNodes::look_once() {
     }
   }
   const int all = static_cast<int>(nodes_.size());
-  counts_ = core::counts_up_to(SystemWallClock().now_us(), std::move(times),
-                               all - core::quorum_of(all) + 1, options_.fencing_memory);
+  counts_ = core::counts_up_to(now_us(), std::move(times), all - core::quorum_of(all) + 1,
+                               options_.fencing_memory);
   return Change(std::move(nodes), counts_);
 }
 
@@ -391,7 +396,8 @@ std::vector<Finding> GroupOfNodes::bad_counters() {
     const Change::Node& node = change.nodes()[i];
     std::vector<std::string> bad;
     for (const auto& [key, number] : read[i].beyond) {
-      if (number > core::shared_by(all - core::quorum_of(all) + 1, numbers[key])) bad.push_back(key);
+      if (number > core::shared_by(all - core::quorum_of(all) + 1, numbers[key]))
+        bad.push_back(key);
     }
     if (bad.empty() && !node.bad_floor) continue;
     std::string what = node.bad_floor ? "has a floor of " + std::to_string(node.enrolment->floor) +
@@ -409,15 +415,16 @@ std::vector<Finding> GroupOfNodes::bad_counters() {
     }
     remedy += "; it votes again after max_ttl, with the counters of the others";
     if (bad.size() > most_keys_in_a_remedy) remedy += "; then run quorumlock doctor again";
-    found.push_back({Severity::error, nodes_[i].node, "bad_counter", std::move(what),
-                     std::move(remedy)});
+    found.push_back(
+        {Severity::error, nodes_[i].node, "bad_counter", std::move(what), std::move(remedy)});
   }
   return found;
 }
 
 /// A number that is at least every fencing token that was granted before the commit, and all
-/// periods that were noted as done on a quorum until then, as `needed` of these nodes know them. The
-/// others are read only if one of the first has a number that does not count: see MembersChange.
+/// periods that were noted as done on a quorum until then, as `needed` of these nodes know them.
+/// The others are read only if one of the first has a number that does not count: see
+/// MembersChange.
 Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change, std::vector<int> sources,
                                                      int needed) {
   std::vector<Floor> read;
@@ -449,13 +456,14 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change, std::
       return sum;
     }
     if (read.size() == all) {
-      const auto bad = std::ranges::find_if(read, [&](const Floor& one) { return !counts(one.number); });
+      const auto bad =
+          std::ranges::find_if(read, [&](const Floor& one) { return !counts(one.number); });
       const int node = sources[static_cast<std::size_t>(bad - read.begin())];
-      return Error(Errc::no_quorum,
-                   "cannot settle the change: " +
-                       change.nodes()[static_cast<std::size_t>(node)].called() +
-                       " has a fencing counter that no clock explains: quorumlock doctor says what "
-                       "to do; then run quorumlock members commit again");
+      return Error(
+          Errc::no_quorum,
+          "cannot settle the change: " + change.nodes()[static_cast<std::size_t>(node)].called() +
+              " has a fencing counter that no clock explains: quorumlock doctor says what "
+              "to do; then run quorumlock members commit again");
     }
     sources = change.to_read();
   }

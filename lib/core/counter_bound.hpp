@@ -11,8 +11,8 @@
 
 // How great a fencing counter, or a floor for counters, may be. One node may say anything. If its
 // number reached the others, these would be raised to it, and near 2^53 a lock would never be
-// granted again. A number counts if N - q + 1 nodes, of which one is right, or a clock vouch for it:
-// proof/counters.py.
+// granted again. A number counts if N - q + 1 nodes, of which one is right, or a clock vouch for
+// it: proof/counters.py.
 namespace quorumlock::core {
 
 /// The greatest number that counts whichever node says it: as far as this span, fencing_memory,

@@ -160,9 +160,9 @@ void Engine::count(Time now, Claim& claim, const Ballot::Said& answer) {
   const auto& [node, kind, vote, fence] = answer;
   exchange_.note_vote(node, vote);
   acquisitions_.note_vote(now, claim, node, kind, vote);
-  const bool granted = claim.round.count(
-      node, {kind, vote, fence, claim.terms.reads(), exchange_.nodes.asks(node)},
-      exchange_.ballot_of(claim), exchange_.random);
+  const bool granted =
+      claim.round.count(node, {kind, vote, fence, claim.terms.reads(), exchange_.nodes.asks(node)},
+                        exchange_.ballot_of(claim), exchange_.random);
   if (granted && claim.phase == Phase::held) claim.held.standing.add(node);
 }
 

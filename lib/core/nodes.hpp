@@ -68,8 +68,8 @@ class Nodes {
   [[nodiscard]] const ClockWatch& clocks() const { return clocks_; }
   /// The client's wall clock is this far ahead of Clock, in us.
   void set_wall(std::int64_t ahead_us) { wall_ahead_ = ahead_us; }
-  /// The greatest fencing counter that counts whichever node says it, at least as far as this number
-  /// is concerned.
+  /// The greatest fencing counter that counts whichever node says it, at least as far as this
+  /// number is concerned.
   [[nodiscard]] std::uint64_t counts_up_to(Time now, std::uint64_t number) const;
   /// How many nodes cannot all be wrong: every quorum has one of them.
   [[nodiscard]] int least_that_knows() const { return all_.size() - majority_.votes() + 1; }

@@ -153,9 +153,10 @@ void Repair::settle(Time now) {
         continue;
       }
       std::erase(job_.read_from, name);
-      job_.why = "cannot be repaired: " + name +
-                 " has a fencing counter that no clock explains, and too few others vouch: quorumlock "
-                 "doctor says what to do";
+      job_.why =
+          "cannot be repaired: " + name +
+          " has a fencing counter that no clock explains, and too few others vouch: quorumlock "
+          "doctor says what to do";
     }
     if (greatest == 0) continue;
     job_.greatest = std::max(job_.greatest, greatest);

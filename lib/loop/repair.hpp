@@ -98,13 +98,13 @@ class Repair {
     std::map<std::string, std::map<std::string, std::uint64_t>> doubts;
     std::string why;  ///< why too few nodes are sources
     bool from_quorum = false;
-    bool by_clock = false;       ///< a floor above the clocks is needed
-    bool refused = false;        ///< this user may not read or write some counters
+    bool by_clock = false;            ///< a floor above the clocks is needed
+    bool refused = false;             ///< this user may not read or write some counters
     std::vector<int> clocks;          ///< nodes still to be asked for the time, if it matters
     std::vector<std::int64_t> times;  ///< what the others of them said
-    std::uint64_t read = 0;      ///< counters
-    std::uint64_t greatest = 0;  ///< the greatest of all counters and clocks read
-    std::uint64_t floor = 0;     ///< the greatest floor of the others, and since when it stands
+    std::uint64_t read = 0;           ///< counters
+    std::uint64_t greatest = 0;       ///< the greatest of all counters and clocks read
+    std::uint64_t floor = 0;  ///< the greatest floor of the others, and since when it stands
     std::int64_t since = 0;
   };
   Job job_;

@@ -164,8 +164,8 @@ void Observer::look_at_number(int node, const std::string& what, std::uint64_t n
   // Clocks may differ by this much, and each grant adds one.
   constexpr std::uint64_t slack = 100'000'000;
   if (node == draw_.nodes - 1 || number <= counts_up_to(now()) + slack) return;
-  report("the " + what + " at node " + std::to_string(node + 1) + " is beyond all clocks: " +
-         std::to_string(number));
+  report("the " + what + " at node " + std::to_string(node + 1) +
+         " is beyond all clocks: " + std::to_string(number));
 }
 
 void Observer::look_at(int node) {
