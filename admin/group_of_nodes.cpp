@@ -250,7 +250,14 @@ Result<nanoseconds> GroupOfNodes::settle() {
   if (change.stage() == Stage::agreed) {
     const int settled = change.settled_node();
     if (settled < 0) return end_settling(change, {});
-    Result<Floor> floor = read_floor(change, {settled}, 1);
+    // Each of the settled nodes has a number that is enough.
+    std::vector<int> sources{settled};
+    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+      const Change::Node& node = change.nodes()[static_cast<std::size_t>(i)];
+      if (i == settled || !node.membership || node.bad_floor) continue;
+      if (*node.membership == change.state()->for_node(node.called())) sources.push_back(i);
+    }
+    Result<Floor> floor = read_floor(change, sources, 1);
     if (!floor) return floor.error();
     return end_settling(change, *floor);
   }
@@ -428,8 +435,8 @@ std::vector<Finding> GroupOfNodes::bad_counters() {
 Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change, std::vector<int> sources,
                                                      int needed) {
   std::vector<Floor> read;
-  const std::size_t all = sources.size();
-  sources.resize(std::min(all, static_cast<std::size_t>(needed)));
+  const std::vector<int> all = sources;
+  sources.resize(std::min(all.size(), static_cast<std::size_t>(needed)));
   for (;;) {
     while (read.size() < sources.size()) {
       const int node = sources[read.size()];
@@ -455,17 +462,23 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change, std::
       }
       return sum;
     }
-    if (read.size() == all) {
-      const auto bad =
-          std::ranges::find_if(read, [&](const Floor& one) { return !counts(one.number); });
-      const int node = sources[static_cast<std::size_t>(bad - read.begin())];
+    if (read.size() == all.size()) {
+      std::string bad;
+      for (const Change::Node& node : change.nodes()) {
+        if (node.bad_floor) bad = node.called();
+      }
+      for (std::size_t i = 0; i < read.size(); ++i) {
+        if (!counts(read[i].number)) {
+          bad = change.nodes()[static_cast<std::size_t>(sources[i])].called();
+        }
+      }
       return Error(
           Errc::no_quorum,
-          "cannot settle the change: " + change.nodes()[static_cast<std::size_t>(node)].called() +
-              " has a fencing counter that no clock explains: quorumlock doctor says what "
-              "to do; then run quorumlock members commit again");
+          "cannot settle the change: " + bad +
+              " has a fencing counter or a floor that no clock explains: quorumlock doctor "
+              "says what to do; then run quorumlock members commit again");
     }
-    sources = change.to_read();
+    sources = all;
   }
 }
 
