@@ -1,9 +1,12 @@
 #include "admin/group_of_nodes.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "admin/members_report.hpp"
+#include "core/counter_bound.hpp"
+#include "core/quorum.hpp"
 #include "redis/client_name.hpp"
 #include "redis/keys.hpp"
 #include "redis/numbers.hpp"
@@ -33,7 +36,46 @@ std::optional<std::string> text_of(const NodeReply& reply) {
   return reply.text;
 }
 
+/// Our own wall clock, in us since 1970.
+std::int64_t now_us() {
+  return std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1);
+}
+
+constexpr std::size_t most_keys_in_a_remedy = 8;
+
+/// How redis-cli is told which node it is to ask.
+std::string address_for_redis_cli(const std::string& url) {
+  constexpr std::string_view socket = "unix://";
+  if (!url.starts_with(socket)) return "-u " + url;
+  const std::string path = url.substr(socket.size());
+  const std::size_t database = path.find("?db=");
+  if (database == path.npos) return "-s " + path;
+  return "-s " + path.substr(0, database) + " -n " + path.substr(database + 4);
+}
+
+/// A word for a shell.
+std::string in_quotes(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::optional<std::int64_t> time_of(const NodeReply& reply) {
+  const std::vector<NodeReply>& parts = reply.elements;
+  return parts.size() == 2 ? redis::time_in(parts[0].text, parts[1].text) : std::nullopt;
+}
+
 }  // namespace
+
+void GroupOfNodes::Floor::add(const Floor& other) {
+  number = std::max(number, other.number);
+  since = std::max(since, other.since);
+  for (const auto& [key, period] : other.periods) {
+    Period& known = periods[key];
+    known.number = std::max(known.number, period.number);
+    known.life_ms = std::max(known.life_ms, period.life_ms);
+  }
+}
 
 GroupOfNodes::GroupOfNodes(std::string name, Options options, Nodes leaving)
     : name_(std::move(name)),
@@ -213,13 +255,20 @@ Result<nanoseconds> GroupOfNodes::settle() {
   if (change.stage() == Stage::agreed) {
     const int settled = change.settled_node();
     if (settled < 0) return end_settling(change, {});
-    Result<Floor> floor = read_floor(change, {settled});
+    // Each of the settled nodes has a number that is enough.
+    std::vector<int> sources{settled};
+    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+      const Change::Node& node = change.nodes()[static_cast<std::size_t>(i)];
+      if (i == settled || !node.membership || node.bad_floor) continue;
+      if (*node.membership == change.state()->for_node(node.called())) sources.push_back(i);
+    }
+    Result<Floor> floor = read_floor(change, sources, 1);
     if (!floor) return floor.error();
     return end_settling(change, *floor);
   }
   const nanoseconds left = wait_.after_look(begun, looked, change.max_ttl());
   if (left > nanoseconds::zero()) return left;
-  Result<Floor> floor = read_floor(change, change.to_read());
+  Result<Floor> floor = read_floor(change, change.to_read(), change.sources_needed());
   if (!floor) {
     // A node's record has changed if another operator has settled the change meanwhile.
     if (look_once().stage() != Stage::agreed) return floor.error();
@@ -300,15 +349,25 @@ Change GroupOfNodes::look_once() {
     questions.push_back(
         {static_cast<int>(i),
          {"MGET", std::string(redis::enrolment_key), std::string(redis::members_key)}});
+    questions.push_back({static_cast<int>(i), {"TIME"}});
     nodes.push_back({nodes_[i].name, i < next_count_});
   }
   const std::vector<NodeAnswer> answers = ask(std::move(questions));
+  std::vector<std::int64_t> times;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (!answers[i].reply || answers[i].reply->elements.size() != 2) continue;
-    nodes[i].carries(answers[i].run, text_of(answers[i].reply->elements[0]),
-                     text_of(answers[i].reply->elements[1]).value_or(""));
+    const NodeAnswer& answer = answers[i];
+    if (!answer.reply || answer.reply->elements.size() != 2) continue;
+    if (i % 2 == 1) {
+      times.push_back(time_of(*answer.reply).value_or(0));
+    } else {
+      nodes[i / 2].carries(answer.run, text_of(answer.reply->elements[0]),
+                           text_of(answer.reply->elements[1]).value_or(""));
+    }
   }
-  return Change(std::move(nodes));
+  const int all = static_cast<int>(nodes_.size());
+  counts_ = core::counts_up_to(now_us(), std::move(times), all - core::quorum_of(all) + 1,
+                               options_.fencing_memory);
+  return Change(std::move(nodes), counts_);
 }
 
 /// Makes each node's part of a step. A node whose record has changed meanwhile is not an error:
@@ -333,49 +392,130 @@ Result<void> GroupOfNodes::make(const std::vector<Change::Step>& steps, const Ch
   return Error(Errc::no_quorum, std::string("the change was ") + what + " on no node" + refused);
 }
 
-/// A number that is at least every fencing token that was granted before the commit, and all
-/// periods that were noted as done on a quorum until then, as these nodes know them.
-Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change,
-                                                     const std::vector<int>& sources) {
-  Floor floor;
-  bool by_clock = false;
-  for (const int node : sources) {
-    const redis::EnrolmentRecord& its = *change.nodes()[static_cast<std::size_t>(node)].enrolment;
-    floor.number = std::max(floor.number, its.floor);
-    floor.since = std::max(floor.since, its.since);
-    if (!read_counters(node, floor)) by_clock = true;
+/// Finds the nodes with fencing counters, or a floor, that do not count.
+std::vector<Finding> GroupOfNodes::bad_counters() {
+  const Change change = look_once();
+  std::vector<Floor> read(nodes_.size());
+  std::map<std::string, std::vector<std::uint64_t>> numbers;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!change.nodes()[i].reached) continue;
+    read_counters(static_cast<int>(i), read[i]);
+    for (const auto& [key, number] : read[i].beyond) numbers[key].push_back(number);
   }
+  const int all = static_cast<int>(nodes_.size());
+  std::vector<Finding> found;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Change::Node& node = change.nodes()[i];
+    std::vector<std::string> bad;
+    for (const auto& [key, number] : read[i].beyond) {
+      if (number > core::shared_by(all - core::quorum_of(all) + 1, numbers[key]))
+        bad.push_back(key);
+    }
+    if (bad.empty() && !node.bad_floor) continue;
+    std::string what = node.bad_floor ? "has a floor of " + std::to_string(node.enrolment->floor) +
+                                            " in its record, and casts no vote for any lock"
+                                      : "casts no vote for a lock: " + printable(bad.front()) +
+                                            " is " + std::to_string(read[i].beyond[bad.front()]);
+    if (!node.bad_floor && bad.size() > 1) {
+      what += ", and " + std::to_string(bad.size() - 1) + " more such";
+    }
+    what += ": no clock explains that number, and too few other nodes have one as great";
+    std::string remedy = "make it forget what was made up: redis-cli " +
+                         address_for_redis_cli(nodes_[i].node) + " DEL quorumlock:enrolment";
+    for (std::size_t n = 0; n < std::min(bad.size(), most_keys_in_a_remedy); ++n) {
+      remedy += ' ' + in_quotes(printable(bad[n]));
+    }
+    remedy += "; it votes again after max_ttl, with the counters of the others";
+    if (bad.size() > most_keys_in_a_remedy) remedy += "; then run quorumlock doctor again";
+    found.push_back(
+        {Severity::error, nodes_[i].node, "bad_counter", std::move(what), std::move(remedy)});
+  }
+  return found;
+}
+
+/// A number that is at least every fencing token that was granted before the commit, and all
+/// periods that were noted as done on a quorum until then, as `needed` of these nodes know them.
+/// The others are read only if one of the first has a number that does not count: see
+/// MembersChange.
+Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change, std::vector<int> sources,
+                                                     int needed) {
+  std::vector<Floor> read;
+  const std::vector<int> all = sources;
+  sources.resize(std::min(all.size(), static_cast<std::size_t>(needed)));
+  for (;;) {
+    while (read.size() < sources.size()) {
+      const int node = sources[read.size()];
+      const redis::EnrolmentRecord& its = *change.nodes()[static_cast<std::size_t>(node)].enrolment;
+      Floor& floor = read.emplace_back(Floor{.number = its.floor, .since = its.since});
+      floor.by_clock = !read_counters(node, floor);
+    }
+    Result<std::vector<std::int64_t>> clocks = check_sources(change, sources);
+    if (!clocks) return clocks.error();
+    std::vector<std::uint64_t> numbers;
+    for (const Floor& one : read) numbers.push_back(one.number);
+    const std::uint64_t most = change.counts_up_to(std::move(numbers));
+    const auto counts = [most](std::uint64_t number) { return number <= most; };
+    if (std::ranges::count_if(read, [&](const Floor& one) { return counts(one.number); }) >=
+        needed) {
+      Floor sum;
+      const bool by_clock = std::ranges::any_of(read, &Floor::by_clock);
+      for (std::size_t i = 0; i < read.size(); ++i) {
+        if (counts(read[i].number)) sum.add(read[i]);
+        const std::uint64_t now =
+            static_cast<std::uint64_t>((*clocks)[i]) + redis::counter_ahead_us;
+        if (by_clock && counts(now)) sum.add({.number = now, .since = (*clocks)[i]});
+      }
+      return sum;
+    }
+    if (read.size() == all.size()) {
+      std::string bad;
+      for (const Change::Node& node : change.nodes()) {
+        if (node.bad_floor) bad = node.called();
+      }
+      for (std::size_t i = 0; i < read.size(); ++i) {
+        if (!counts(read[i].number)) {
+          bad = change.nodes()[static_cast<std::size_t>(sources[i])].called();
+        }
+      }
+      return Error(
+          Errc::no_quorum,
+          "cannot settle the change: " + bad +
+              " has a fencing counter or a floor that no clock explains: quorumlock doctor "
+              "says what to do; then run quorumlock members commit again");
+    }
+    sources = all;
+  }
+}
+
+/// The sources' clocks, if no source has changed since the look at the nodes.
+Result<std::vector<std::int64_t>> GroupOfNodes::check_sources(const Change& change,
+                                                              const std::vector<int>& sources) {
   std::vector<NodeQuestion> questions;
   for (const int node : sources) {
     questions.push_back({node, {"TIME"}});
     questions.push_back({node, {"GET", std::string(redis::enrolment_key)}});
   }
+  std::vector<std::int64_t> clocks;
   const std::vector<NodeAnswer> answers = ask(std::move(questions));
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& source = change.nodes()[static_cast<std::size_t>(sources[i / 2])];
     const NodeAnswer& answer = answers[i];
-    const bool good = answer.good();
-    if (!good || (i % 2 == 1 && answer.reply->text != source.record)) {
+    if (!answer.good() || (i % 2 == 1 && answer.reply->text != source.record)) {
       wait_.start_again();
       return Error(Errc::no_quorum,
                    "cannot settle the change: " + source.called() +
                        " was lost or has changed while its fencing counters were read: run "
                        "quorumlock members commit again");
     }
-    if (i % 2 == 1 || !by_clock) continue;
-    const std::vector<NodeReply>& parts = answer.reply->elements;
-    const auto clock =
-        parts.size() == 2 ? redis::time_in(parts[0].text, parts[1].text) : std::nullopt;
+    if (i % 2 == 1) continue;
+    const auto clock = time_of(*answer.reply);
     if (!clock) {
-      return Error(Errc::no_quorum,
-                   "cannot settle the change: the fencing counters of a node cannot be read, and " +
-                       source.called() + " does not tell the time that would take their place");
+      return Error(Errc::no_quorum, "cannot settle the change: " + source.called() +
+                                        " does not tell the time (TIME)");
     }
-    floor.number =
-        std::max(floor.number, static_cast<std::uint64_t>(*clock) + redis::counter_ahead_us);
-    floor.since = std::max(floor.since, *clock);
+    clocks.push_back(*clock);
   }
-  return floor;
+  return clocks;
 }
 
 /// Adds what this node has. Returns false if some fencing counters cannot be read, or are no
@@ -419,6 +559,8 @@ bool GroupOfNodes::read_counters(int node, Floor& floor) {
         if (value.type != NodeReply::Type::string) continue;  // expired meanwhile
         const std::optional<std::uint64_t> number = redis::counter_in(value.text);
         if (!number) good = false;
+        const auto at = static_cast<std::size_t>(&value - answers.front().reply->elements.data());
+        if (number.value_or(0) > counts_) floor.beyond[counters[at]] = *number;
         floor.number = std::max(floor.number, number.value_or(0));
       }
     }

@@ -32,6 +32,7 @@ class GroupOfNodes {
   Result<void> commit(bool force);
   Result<std::chrono::nanoseconds> settle();
   Result<void> withdraw();
+  std::vector<Finding> bad_counters();
 
  private:
   /// What is known of counters on some nodes. Fencing counters grow in one order, so one number
@@ -44,7 +45,10 @@ class GroupOfNodes {
     };
     std::uint64_t number = 0;
     std::int64_t since = 0;
-    std::map<std::string, Period> periods;
+    bool by_clock = false;  ///< some counters cannot be read, or are no numbers
+    std::map<std::string, Period> periods = {};
+    std::map<std::string, std::uint64_t> beyond = {};  ///< the counters that no clock explains
+    void add(const Floor& other);
   };
   Result<void> look_with(const Options& options);
   std::vector<NodeAnswer> ask(std::vector<NodeQuestion> questions);
@@ -55,7 +59,10 @@ class GroupOfNodes {
   void end_old_connections();
   Result<void> make(const std::vector<redis::MembersChange::Step>& steps,
                     const redis::MembersChange& change, const char* what);
-  Result<Floor> read_floor(const redis::MembersChange& change, const std::vector<int>& sources);
+  Result<Floor> read_floor(const redis::MembersChange& change, std::vector<int> sources,
+                           int needed);
+  Result<std::vector<std::int64_t>> check_sources(const redis::MembersChange& change,
+                                                  const std::vector<int>& sources);
   bool read_counters(int node, Floor& floor);
   Result<std::chrono::nanoseconds> end_settling(redis::MembersChange change, const Floor& floor);
   std::optional<Error> note_periods(const Floor& floor, int node);
@@ -67,6 +74,7 @@ class GroupOfNodes {
   std::optional<Coordinator> coordinator_;
   std::vector<ListedNode> nodes_;
   redis::SettlementWait wait_;
+  std::uint64_t counts_ = 0;  ///< see MembersChange, as of the last look
 };
 
 }  // namespace quorumlock::detail

@@ -1,6 +1,7 @@
 #include <quorumlock/admin.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -94,6 +95,14 @@ Result<std::vector<MembersReport>> MembersChange::look() {
   std::vector<MembersReport> reports;
   for (const auto& group : changer_->groups) reports.push_back(group->report());
   return reports;
+}
+
+std::vector<Finding> MembersChange::bad_counters() {
+  std::vector<Finding> all;
+  for (const auto& group : changer_->groups) {
+    std::ranges::move(group->bad_counters(), std::back_inserter(all));
+  }
+  return all;
 }
 
 Result<void> MembersChange::check() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/counter_bound.hpp"
 #include "core/mutants.hpp"
 #include "core/quorum.hpp"
 #include "redis/keys.hpp"
@@ -48,7 +49,8 @@ bool is_committed(const Membership& its, std::uint32_t epoch, const NodeNames& f
 
 }  // namespace
 
-MembersChange::MembersChange(std::vector<Node> nodes) : nodes_(std::move(nodes)) {
+MembersChange::MembersChange(std::vector<Node> nodes, std::uint64_t counts)
+    : nodes_(std::move(nodes)), counts_(counts) {
   std::map<std::uint64_t, int> foundings;
   for (const Node& node : nodes_) {
     if (node.in_next) next_.push_back(node.called());
@@ -70,6 +72,12 @@ MembersChange::MembersChange(std::vector<Node> nodes) : nodes_(std::move(nodes))
       std::ranges::max_element(foundings, {}, [](const auto& one) { return one.second; })->first;
   choose_list(founding);
   choose_stage(founding);
+  std::vector<std::uint64_t> floors;
+  for (const Node& node : nodes_) {
+    if (node.membership && is_member(list_, node.called())) floors.push_back(node.enrolment->floor);
+  }
+  const std::uint64_t most = counts_up_to(std::move(floors));
+  for (Node& node : nodes_) node.bad_floor = node.membership && node.enrolment->floor > most;
 }
 
 template <class Is>
@@ -235,6 +243,7 @@ bool MembersChange::has_step(int node) const {
 
 bool MembersChange::is_apart(const Node& node) const {
   if (!state_ || !is_certain_ || !node.membership || stage_ == Stage::other) return false;
+  if (node.bad_floor) return true;
   const bool concerned = is_member(list_, node.called()) || node.in_next;
   const bool changes = state_->phase != MembersPhase::settled;
   if (!concerned || (changes ? has_come_to(node, state_->phase) : is_at(node, state_->phase))) {
@@ -471,7 +480,7 @@ Record MembersChange::brought_to_list(const Node& node) const {
   Record record = node.enrolment;
   for (const Node& other : nodes_) {
     if (!other.membership || other.membership->founding != state_->founding) continue;
-    if (other.membership->rank() < settled) continue;
+    if (other.membership->rank() < settled || other.bad_floor) continue;
     record->floor = std::max(record->floor, other.enrolment->floor);
     record->since = std::max(record->since, other.enrolment->since);
   }
@@ -561,6 +570,7 @@ int MembersChange::settled_node() const {
   std::uint64_t greatest = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (stage_ != Stage::agreed || !is_at(nodes_[i], MembersPhase::settled)) continue;
+    if (nodes_[i].bad_floor) continue;
     const std::uint64_t floor = nodes_[i].enrolment->floor;
     if (found < 0 || floor > greatest) found = static_cast<int>(i);
     greatest = std::max(greatest, floor);
@@ -572,12 +582,22 @@ std::vector<int> MembersChange::to_read() const {
   std::vector<int> found;
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (is_member(list_, node.called()) && has_come_to(node, MembersPhase::unsettled)) {
+    if (is_member(list_, node.called()) && has_come_to(node, MembersPhase::unsettled) &&
+        !node.bad_floor) {
       found.push_back(i);
     }
   }
-  found.resize(std::min(found.size(), static_cast<std::size_t>(quorum(list_))));
   return found;
+}
+
+int MembersChange::sources_needed() const {
+  return quorum(list_);
+}
+
+std::uint64_t MembersChange::counts_up_to(std::vector<std::uint64_t> numbers) const {
+  if (planted(Mutant::bad_floors_believed)) return std::numeric_limits<std::uint64_t>::max();
+  const int least = static_cast<int>(list_.size()) - quorum(list_) + 1;
+  return std::max(counts_, core::shared_by(least, std::move(numbers)));
 }
 
 core::Duration MembersChange::max_ttl() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ class MembersChange {
     /// The record, if it is valid in this run of the server, and the membership that it stands for.
     std::optional<EnrolmentRecord> enrolment{};
     std::optional<Membership> membership{};
+    /// No clock explains its floor, and too few nodes have one as great: it is to be forgotten.
+    bool bad_floor = false;
 
     /// Takes the texts that the node carries; a record of another run is not valid.
     void carries(const std::string& its_run, const std::optional<std::string>& record_text,
@@ -70,7 +73,9 @@ class MembersChange {
     other,      ///< a change to another list is under way
   };
 
-  explicit MembersChange(std::vector<Node> nodes);
+  /// Floors up to `counts` count whichever node says them: see core::counts_up_to().
+  explicit MembersChange(std::vector<Node> nodes,
+                         std::uint64_t counts = std::numeric_limits<std::uint64_t>::max());
 
   [[nodiscard]] Stage stage() const { return stage_; }
   [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
@@ -119,9 +124,14 @@ class MembersChange {
 
   /// The node with the greatest floor of those that have settled the list; -1: there is none.
   [[nodiscard]] int settled_node() const;
-  /// The nodes whose counters must be read before the list is settled: a quorum of the old list
-  /// that is committed.
+  /// The nodes whose counters must be read before the list is settled: as many of these as are a
+  /// quorum of the old list. All of them are committed, or further on.
   [[nodiscard]] std::vector<int> to_read() const;
+  /// That number.
+  [[nodiscard]] int sources_needed() const;
+  /// The greatest number that counts, if these are the floors, or the greatest counters, of nodes
+  /// of the old list.
+  [[nodiscard]] std::uint64_t counts_up_to(std::vector<std::uint64_t> numbers) const;
   /// The greatest max_ttl on the nodes' records.
   [[nodiscard]] core::Duration max_ttl() const;
   /// The nodes of both lists.
@@ -148,6 +158,7 @@ class MembersChange {
   std::vector<Step> steps_to(const Membership& as, RecordOf record_of) const;
 
   std::vector<Node> nodes_;
+  std::uint64_t counts_;
   NodeNames next_, list_;
   std::uint32_t epoch_ = 0;  ///< of list_
   bool is_certain_ = false;  ///< enough nodes say that list_ governs or governed in this epoch

@@ -1,18 +1,23 @@
 """A number that few nodes made up does not reach the others: every counter of an honest node stays within
-fencing_memory of the clocks, but for one step for each grant.
+fencing_memory of the clocks, but for one step for each grant. So no honest node is taken for a bad one for longer
+than clocks differ, and a microsecond for each grant: then the client's own clock explains its number.
 
 For every number of nodes and clients, if no more than N - q nodes lie. A client takes a number (a counter or a floor)
 from an answer only if it is within fencing_memory of the client's own clock, or of the TIME of N - q + 1 nodes (that
-is, of the (N - q + 1)-th greatest), or if N - q + 1 nodes have one as great. Otherwise the number is bad: the node's
-vote for that lock is left out, and the node is no source of a repair. Leaving out votes and sources is safe: see
-fencing.py, where a source with a refused number does not count.
+is, of the (N - q + 1)-th greatest), or if N - q + 1 nodes have one as great (core/counter_bound.hpp). Otherwise the
+number is bad: the node's vote for that lock is left out (core/ballot.hpp), and the node is no source of a repair
+(loop/repair.cpp) or of an operator's floor (MembersChange::counts_up_to). Leaving out votes and sources is safe: see
+fencing.py and tokens.py, where a source with a refused number does not count.
+
+Clocks may be wrong: "latest" is the clock that is furthest on, of all honest nodes and clients. A token that was
+decided is on q nodes, and N - q + 1 <= q: whoever hears them all believes it, whatever clocks do.
 """
 import z3
 from prover import Model
 
 
 class Counters(Model):
-    theorems = ["counters stay near the clocks"]
+    theorems = ["counters stay near the clocks", "a clock explains them"]
     state = {
         "counter": ("Node", "Number"),          # of one lock
         "latest": ("Number",),                  # the clock of an honest node or client that is furthest on
@@ -20,6 +25,7 @@ class Counters(Model):
         "told": ("Client", "Node", "Bool"),     # the node has answered the client ...
         "heard": ("Client", "Node", "Number"),  # ... with this number ...
         "time": ("Client", "Node", "Number"),   # ... and this TIME
+        "then": ("Client", "Node", "Number"),   # the latest clock at that moment, and one step for each grant
         "seen": ("Client", "Number"),           # what the client's next number has to exceed
     }
 
@@ -57,6 +63,9 @@ class Counters(Model):
             "honest answers": w.all("Client", "Node", lambda p, n: z3.Implies(
                 z3.And(s.told(p, n), self.honest(n)), z3.And(
                     s.heard(p, n) <= self.limit(s), s.time(p, n) <= s.latest))),
+            # When the client's own clock has come this far, it believes an honest node.
+            "a clock explains them": w.all("Client", "Node", lambda p, n: z3.Implies(
+                z3.And(s.told(p, n), self.honest(n)), s.heard(p, n) <= s.then(p, n) + self.memory)),
             "numbers": z3.And(s.latest >= 0, s.grants >= 0),
         }
 
@@ -81,7 +90,8 @@ class Counters(Model):
         return [z3.Implies(self.honest(n), z3.And(number <= s.counter(n), time <= s.latest))], s.but(
             told=lambda q, m: z3.Or(s.told(q, m), this(q, m)),
             heard=lambda q, m: z3.If(this(q, m), number, s.heard(q, m)),
-            time=lambda q, m: z3.If(this(q, m), time, s.time(q, m)))
+            time=lambda q, m: z3.If(this(q, m), time, s.time(q, m)),
+            then=lambda q, m: z3.If(this(q, m), s.latest + s.grants, s.then(q, m)))
 
     def do_take(self, s, p: "Client", n: "Node", k: "Cover", wall: "Number"):
         """The client's next number will exceed that of this node."""

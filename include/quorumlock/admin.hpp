@@ -206,6 +206,9 @@ class QUORUMLOCK_EXPORT MembersChange {
 
   /// Looks at all nodes. Returns one report for each group whose nodes are configured.
   Result<std::vector<MembersReport>> look();
+  /// Reads all fencing counters of all nodes, and finds those that some node has made up: no clock
+  /// explains them, and too few other nodes have one as great. O(counters).
+  std::vector<Finding> bad_counters();
   /// Says whether the change could be announced, and changes nothing.
   Result<void>(check)();
   /// Announces the new list: from now on nodes serve clients with either list.

@@ -38,6 +38,8 @@ enum class Vote : std::uint8_t {
   nodes_differ,      ///< the node votes for another list of nodes than ours
   tls_failed,        ///< no secure connection can be made; the node's detail says why
   failed,            ///< any other error reply; the command may have run (new votes come after it)
+  bad_counter,       ///< the node's fencing counter, or its floor for counters, is one that no
+                     ///< clock explains: what this node says of the lock does not count
 };
 
 /// The vote's name in the list above, such as "timed_out": for JSON, metrics and programs.

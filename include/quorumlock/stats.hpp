@@ -65,7 +65,7 @@ class VoteCounts {
   /// Calls visit(vote, count) for each vote in the order of the enumeration.
   template <class Visit>
   void for_each(Visit&& visit) const {
-    for (std::size_t i = 0; i <= static_cast<std::size_t>(Vote::failed); ++i) {
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(Vote::bad_counter); ++i) {
       visit(static_cast<Vote>(i), counts_[i]);
     }
   }

@@ -35,6 +35,7 @@ std::string_view to_string(Vote vote) noexcept {
     case Vote::capacity_differs: return "capacity_differs";
     case Vote::tls_failed: return "tls_failed";
     case Vote::failed: return "failed";
+    case Vote::bad_counter: return "bad_counter";
   }
   return "unknown";
 }
@@ -66,6 +67,7 @@ std::string_view describe(Vote vote) noexcept {
     case Vote::capacity_differs: return "of another capacity";
     case Vote::tls_failed: return "failing in TLS";
     case Vote::failed: return "failed";
+    case Vote::bad_counter: return "with a bad fencing counter";
   }
   return "unknown";
 }
@@ -99,7 +101,7 @@ int Outcome::count(Vote vote) const noexcept {
 
 std::string Outcome::to_string() const {
   std::string text = std::to_string(count(Vote::granted)) + " granted";
-  for (int i = 0; i <= static_cast<int>(Vote::failed); ++i) {
+  for (int i = 0; i <= static_cast<int>(Vote::bad_counter); ++i) {
     const auto vote = static_cast<Vote>(i);
     if (vote == Vote::granted || count(vote) == 0) continue;
     text += ", " + std::to_string(count(vote)) + " " + std::string(describe(vote));

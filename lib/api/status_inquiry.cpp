@@ -7,6 +7,7 @@
 #include <quorumlock/event.hpp>
 
 #include "api/exposure.hpp"
+#include "core/counter_bound.hpp"
 #include "core/quorum.hpp"
 #include "loop/driver.hpp"
 #include "redis/info.hpp"
@@ -216,6 +217,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       if (found->members) note_membership(status, *found->members, texts.members.value_or(""));
       status.enrolment.max_ttl = std::chrono::milliseconds(found->terms.max_ttl_ms);
       status.enrolment.fencing_memory = std::chrono::seconds(found->terms.fencing_memory_s);
+      of(node).floor = found->floor;
       if (found->floor != 0) {
         status.enrolment.clocks_order_fences_since =
             std::chrono::system_clock::time_point(std::chrono::microseconds(found->since));
@@ -268,7 +270,8 @@ void StatusInquiry::note_setting(int node, std::string_view name, std::string_vi
 void StatusInquiry::note_time(Driver& driver, int node, const Reply& reply) {
   const std::optional<std::int64_t> its = redis::time_of(reply);
   if (!its) return;
-  const Node& asked = of(node);
+  Node& asked = of(node);
+  asked.time = *its;
   const core::Time now = Clock::now();
   driver.saw_clock(node, asked.asked, now, *its);
   NodeStatus& status = status_of(node);
@@ -372,9 +375,36 @@ std::string StatusInquiry::trouble_of(const Driver& driver, int node) {
   return driver.trouble(node);
 }
 
+/// A node with a floor that no clock explains casts no vote for a lock with a fencing token.
+void StatusInquiry::judge_floors(const Driver& driver) {
+  const Options& options = driver.cluster().options;
+  if (!options.fencing) return;
+  std::vector<std::int64_t> times;
+  std::vector<std::uint64_t> floors;
+  for (const Node& node : nodes_) {
+    times.push_back(node.time);
+    floors.push_back(node.floor);
+  }
+  const int least = list_.size() - list_.quorum() + 1;
+  const std::uint64_t most =
+      std::max(core::counts_up_to(SystemWallClock().now_us(), std::move(times), least,
+                                  options.fencing_memory),
+               core::shared_by(least, std::move(floors)));
+  for (const NodeList::Node& node : list_) {
+    NodeStatus& status = status_of(node.number);
+    if (of(node.number).floor <= most || !status.votes) continue;
+    status.votes = false;
+    status.reason = Vote::bad_counter;
+    status.trouble =
+        "has a floor for fencing counters that no clock explains: quorumlock doctor says what to "
+        "do";
+  }
+}
+
 void StatusInquiry::finish(Driver& driver) {
   find_same_servers(status_.nodes);
   for (const NodeList::Node& node : list_) conclude(driver, node.number);
+  judge_floors(driver);
   if (const std::string& name = driver.cluster().group; !name.empty()) {
     status_.groups.push_back({name, list_.size(), status_.quorum, status_.voters()});
     for (NodeStatus& node : status_.nodes) node.group = name;

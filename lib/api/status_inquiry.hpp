@@ -35,7 +35,9 @@ class StatusInquiry final : public Inquiry {
     core::Time asked{};           // when the last TIME was sent
     std::int64_t wall_asked = 0;  // the same by the wall clock, in us
     std::string bind, port, protected_mode;
-    std::int64_t keys = -1;  // the number of keys in the node's database; -1: unknown
+    std::uint64_t floor = 0;  // of its record
+    std::int64_t time = 0;    // its TIME, in us
+    std::int64_t keys = -1;   // the number of keys in the node's database; -1: unknown
   };
 
   void note(Driver& driver, int node, Question question, const redis::Reply& reply);
@@ -47,6 +49,7 @@ class StatusInquiry final : public Inquiry {
   void conclude(const Driver& driver, int node);
   /// Why the node casts no vote.
   std::string trouble_of(const Driver& driver, int node);
+  void judge_floors(const Driver& driver);
   void finish(Driver& driver);
 
   Node& of(int node) { return nodes_[list_.place_of(node)]; }

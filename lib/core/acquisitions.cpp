@@ -155,7 +155,9 @@ void Acquisitions::attempt(Time now, WaiterId id) {
 
 // --- From the answers to a verdict ---------------------------------------------------------------
 
-void Acquisitions::note_fence(Claim& claim, std::uint64_t fence) {
+/// Most answers to a claim say the same, so this is rarely called for one that says more.
+void Acquisitions::note_fence(Time now, Claim& claim, std::uint64_t fence) {
+  if (fence > exchange_.nodes.counts_up_to(now, fence)) return;
   each_key(claim.key(), claim.others, [&](std::string_view key) { fences_seen_.note(key, fence); });
   claim.fencing.noted = fence;
 }

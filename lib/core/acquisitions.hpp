@@ -38,7 +38,7 @@ class Acquisitions {
   void on_deadline(Time now, ClaimId id);
   /// Notes what the answer to a claim's command reports about fencing tokens, the line and permits.
   void hear(Time now, int node, Claim& claim, const Answer& answer) {
-    if (answer.fence > claim.fencing.noted) note_fence(claim, answer.fence);  // most say the same
+    if (answer.fence > claim.fencing.noted) note_fence(now, claim, answer.fence);
     if (claim.entry.ordered || claim.entry.not_woken != 0) hear_in_line(now, node, claim, answer);
     if (claim.permit.capacity != 0) hear_slot(now, node, claim, answer);
     if (answer.vote == Vote::held && claim.phase == Phase::acquiring) {
@@ -112,7 +112,7 @@ class Acquisitions {
     if (its == nullptr) return;
     its->note(now, kind, 0, node, vote);
   }
-  void note_fence(Claim& claim, std::uint64_t fence);
+  void note_fence(Time now, Claim& claim, std::uint64_t fence);
   void hear_in_line(Time now, int node, const Claim& claim, const Answer& answer);
   void hear_slot(Time now, int node, const Claim& claim, const Answer& answer);
   void on_due(Time now, WaiterId id);

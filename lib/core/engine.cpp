@@ -135,12 +135,15 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   Cleanup::note_answer(now, *claim, node, tag, answer);
   acquisitions_.hear(now, node, *claim, answer);
   if (tag.round == claim->round.number() || planted(Mutant::answers_of_an_older_round)) {
-    exchange_.note_vote(node, counts);
-    acquisitions_.note_vote(now, *claim, node, tag.kind, counts);
-    const bool granted = claim->round.count(
-        node, {tag.kind, counts, answer.fence, claim->terms.reads(), nodes.asks(node)},
-        exchange_.ballot_of(*claim), exchange_.random);
-    if (granted && claim->phase == Phase::held) claim->held.standing.add(node);
+    const Ballot::Said said{node, tag.kind, counts, answer.fence};
+    Ballot* const ballot = exchange_.ballot_of(*claim);
+    if (ballot == nullptr || ballot->believes(said.fence, nodes.counts_up_to(now, said.fence)))
+        [[likely]] {
+      count(now, *claim, said);
+    } else {
+      ballot->doubt(said);
+    }
+    settle_doubts(now, *claim);
   } else {
     Leases::hear_late(*claim, node, tag, counts);
   }
@@ -151,6 +154,30 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   }
   judge(now, tag.claim, *claim);
   if (claim->footprint.unanswered == 0) cleanup_.forget_if_done(now, tag.claim);
+}
+
+void Engine::count(Time now, Claim& claim, const Ballot::Said& answer) {
+  const auto& [node, kind, vote, fence] = answer;
+  exchange_.note_vote(node, vote);
+  acquisitions_.note_vote(now, claim, node, kind, vote);
+  const bool granted =
+      claim.round.count(node, {kind, vote, fence, claim.terms.reads(), exchange_.nodes.asks(node)},
+                        exchange_.ballot_of(claim), exchange_.random);
+  if (granted && claim.phase == Phase::held) claim.held.standing.add(node);
+}
+
+/// Counts answers with numbers that were too great to count without the other nodes' answers.
+void Engine::settle_doubts(Time now, Claim& claim) {
+  Ballot* const ballot = exchange_.ballot_of(claim);
+  if (ballot == nullptr || ballot->doubted().empty()) [[likely]]
+    return;
+  const Tally& tally = claim.round.tally;
+  const int least = tally.nodes().size() - tally.needed() + 1;
+  const std::uint64_t limit = exchange_.nodes.counts_up_to(now, ~std::uint64_t{0});
+  while (std::optional<Ballot::Said> one = ballot->take_settled(limit, tally.pending(), least)) {
+    one->vote = exchange_.nodes.counted(now, one->node, one->vote);
+    count(now, claim, *one);
+  }
 }
 
 /// Sends a command that did nothing once more, in the same round: with its script, if the node did
@@ -198,6 +225,7 @@ void Engine::on_timeout(Time now, int node, Tag tag) {
   if (!claim->round.late(node, tag.kind, exchange_.ballot_of(*claim))) return;
   exchange_.note_vote(node, Vote::timed_out);
   acquisitions_.note_vote(now, *claim, node, tag.kind, Vote::timed_out);
+  settle_doubts(now, *claim);
   judge(now, tag.claim, *claim);
 }
 

@@ -110,6 +110,8 @@ class Engine {
   /// Takes the time of the node's clock, which a command that is not the engine's read between
   /// `asked` and `now`.
   void on_clock(Time now, int node, Time asked, std::int64_t node_time);
+  /// See Nodes.
+  void set_wall(std::int64_t ahead_us) { exchange_.nodes.set_wall(ahead_us); }
   /// Does what is due by `now`; the other inputs begin with this.
   void advance(Time now) {
     exchange_.now = now;
@@ -151,6 +153,8 @@ class Engine {
   [[nodiscard]] std::int64_t clock_of(Time now, int node, Duration left) const {
     return exchange_.nodes.clocks().at_least(now, node, left / 4);
   }
+  /// See Nodes.
+  [[nodiscard]] int least_that_knows() const { return exchange_.nodes.least_that_knows(); }
   /// The statistics, without Stats::oldest_wait and the nodes' names: Stats::nodes is by number.
   [[nodiscard]] Stats stats(Time now);
   /// When the oldest acquisition without an answer began; `never` if there is none.
@@ -168,6 +172,8 @@ class Engine {
   void on_claim_due(Time now, ClaimId id);
   void judge(Time now, ClaimId id, Claim& claim);
   bool repeats(Time now, int node, Tag tag, const Answer& answer);
+  void count(Time now, Claim& claim, const Ballot::Said& answer);
+  void settle_doubts(Time now, Claim& claim);
   void read_clock(Time now, int node, Time asked, std::int64_t node_time);
   void void_votes(Time now, int node);
   void void_all_votes(Time now);

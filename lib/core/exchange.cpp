@@ -119,7 +119,14 @@ void Exchange::count_fences(Claim& claim, std::uint64_t seen) {
 }
 
 void Exchange::drop_ballot(Claim& claim) {
-  if (ballot_of(claim) != nullptr) ballots_.give_back(claim.fencing.ballot);
+  if (const Ballot* const ballot = ballot_of(claim)) {
+    for (const Ballot::Said& each : ballot->doubted()) {
+      if (claim.round.tally.vote(each.node) != Vote::pending) continue;
+      claim.round.tally.record(each.node, Vote::bad_counter);
+      note_vote(each.node, Vote::bad_counter);
+    }
+    ballots_.give_back(claim.fencing.ballot);
+  }
   claim.fencing.ballot = SlotId();
 }
 

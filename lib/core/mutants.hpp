@@ -32,6 +32,10 @@ enum class Mutant {
   greatest_without_a_raise,
   older_acknowledgements_counted,
   silent_node_waited_for,
+  // Numbers that somebody makes up.
+  bad_counters_believed,
+  bad_sources_believed,
+  bad_floors_believed,
   // Ordered waiting.
   minority_grants_kept,
   re_entry_with_a_smaller_ticket,

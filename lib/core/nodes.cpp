@@ -1,7 +1,11 @@
 #include "core/nodes.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
 
+#include "core/counter_bound.hpp"
 #include "core/quorum.hpp"
 #include "core/tally.hpp"
 #include "core/validity.hpp"
@@ -15,7 +19,8 @@ Nodes::Nodes(const Config& config)
       take_requests_(all_),
       take_releases_(take_requests_),
       connecting_(all_),
-      clocks_(config.drift_factor, config.max_ttl) {
+      clocks_(config.drift_factor, config.max_ttl),
+      fencing_memory_(config.fencing_memory) {
   unavailable_because_.fill(Vote::unreachable);
 }
 
@@ -132,6 +137,15 @@ Vote Nodes::counted(Time now, int node, Vote vote) {
   if (!mistrusted_.contains(node) || vote != Vote::granted) return vote;
   voters(now);
   return mistrusted_.contains(node) ? Vote::clock_jumped : vote;
+}
+
+std::uint64_t Nodes::counts_up_to(Time now, std::uint64_t number) const {
+  const std::int64_t wall = microseconds_of(now) + wall_ahead_;
+  const std::uint64_t by_wall = core::counts_up_to(wall, {}, 1, fencing_memory_);
+  if (number <= by_wall) return by_wall;
+  std::vector<std::int64_t> times;
+  for (const int node : all_) times.push_back(clocks_.at_least(now, node, Duration::max()));
+  return core::counts_up_to(wall, std::move(times), least_that_knows(), fencing_memory_);
 }
 
 void Nodes::saw_time(Time now, std::int64_t node_time) {

@@ -66,6 +66,13 @@ class Nodes {
   /// A ticket for now: the nodes' time as far as it was seen, which all clients share.
   [[nodiscard]] std::uint64_t ticket_clock(Time now) const;
   [[nodiscard]] const ClockWatch& clocks() const { return clocks_; }
+  /// The client's wall clock is this far ahead of Clock, in us.
+  void set_wall(std::int64_t ahead_us) { wall_ahead_ = ahead_us; }
+  /// The greatest fencing counter that counts whichever node says it, at least as far as this
+  /// number is concerned.
+  [[nodiscard]] std::uint64_t counts_up_to(Time now, std::uint64_t number) const;
+  /// How many nodes cannot all be wrong: every quorum has one of them.
+  [[nodiscard]] int least_that_knows() const { return all_.size() - majority_.votes() + 1; }
 
  private:
   ClockJumped mistrust(Time now, int node, Duration beyond);
@@ -84,6 +91,8 @@ class Nodes {
   NodeSet mistrusted_;    // nodes with a wrong clock, until mistrusted_until_
   NodeSet merely_ahead_;  // those of them that were only ever found ahead
   std::array<Time, max_nodes> mistrusted_until_{};
+  Duration fencing_memory_;
+  std::int64_t wall_ahead_ = 0;
   std::optional<std::int64_t> ahead_;  // the most that a node's clock was ahead of ours, in us
 };
 

@@ -200,7 +200,7 @@ class PackedVotes {
 
  private:
   std::array<std::uint32_t, 5> bits_{};
-  static_assert(static_cast<unsigned>(Vote::failed) < 32);
+  static_assert(static_cast<unsigned>(Vote::bad_counter) < 32);
 };
 
 }  // namespace quorumlock::core

@@ -335,7 +335,11 @@ Error Calls::error_of(Errc why, const char* what, std::string_view resource,
         session_.link(node.number).enrolment().standing() == redis::Enrolment::Standing::enrolled;
     forgetful = forgetful || (vote.vote == Vote::quarantined && !enrolled);
     if (core::is_answer(vote.vote) || vote.vote == Vote::pending) continue;
-    vote.detail = session_.trouble(Clock::now(), node.number);
+    vote.detail =
+        vote.vote == Vote::bad_counter
+            ? "has a fencing counter of it, or a floor, that no clock explains: quorumlock "
+              "doctor says what to do"
+            : session_.trouble(Clock::now(), node.number);
     if (!vote.detail.empty()) troubles += "; " + vote.node + ": " + vote.detail;
   }
   std::string sentence = std::string("could not ") + what + " \"" + std::string(resource) +

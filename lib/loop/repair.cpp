@@ -1,9 +1,11 @@
 #include "loop/repair.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
+#include "core/counter_bound.hpp"
 #include "core/mutants.hpp"
 #include "loop/session.hpp"
 #include "redis/keys.hpp"
@@ -60,8 +62,23 @@ void Repair::start(Time now) {
   write(now, Step::mark, {}, {}, session_.counter_life());
 }
 
+/// The name of a source, which may have no record.
+std::string Repair::name_of(const Source& source) const {
+  const redis::Enrolment& its = session_.link(source.node).enrolment();
+  return its.enrolled().membership ? its.enrolled().membership->name : its.config().node;
+}
+
+/// The greatest number that counts whichever node says it, by the clocks that are known so far.
+std::uint64_t Repair::counts_up_to() const {
+  if (planted(Mutant::bad_sources_believed)) return std::numeric_limits<std::uint64_t>::max();
+  const core::Engine& engine = session_.engine();
+  return core::counts_up_to(wall_.now_us(), job_.times, engine.least_that_knows(),
+                            engine.config().fencing_memory);
+}
+
 void Repair::choose_sources() {
   std::vector<int> quarantined;
+  const std::uint64_t limit = counts_up_to();
   for (const int node : session_.nodes()) {
     const core::LinkState state = session_.link(node).state();
     if (node == job_.target) continue;
@@ -72,8 +89,10 @@ void Repair::choose_sources() {
     const redis::Enrolment& enrolment = session_.link(node).enrolment();
     job_.clocks.push_back(node);
     job_.sources.push_back({node, enrolment.enrolled().record});
-    if (enrolment.enrolled().floor <= job_.floor) continue;
-    job_.floor = enrolment.enrolled().floor;
+    const std::uint64_t floor = enrolment.enrolled().floor;
+    if (floor > limit) job_.doubts[""][name_of(job_.sources.back())] = floor;
+    if (floor <= job_.floor || floor > limit) continue;
+    job_.floor = floor;
     job_.since = enrolment.enrolled().since;
   }
   job_.clocks.insert(job_.clocks.end(), quarantined.begin(), quarantined.end());
@@ -82,10 +101,13 @@ void Repair::choose_sources() {
   std::vector<Source> vouchers;
   redis::NodeNames names;
   for (const Source& source : job_.sources) {
-    if (job_.as.is_vouched_for_by(names)) break;
     const redis::SharedMembership& its =
         session_.link(source.node).enrolment().enrolled().membership;
     if (*its != job_.as.for_node(its->name)) continue;
+    if (job_.as.is_vouched_for_by(names)) {
+      job_.spare.push_back(source);
+      continue;
+    }
     vouchers.push_back(source);
     names.push_back(its->name);
   }
@@ -94,15 +116,65 @@ void Repair::choose_sources() {
   if (job_.from_quorum) {
     job_.sources = std::move(vouchers);
   } else {
+    job_.spare.clear();  // all are read
     for (const int node : quarantined) job_.sources.push_back({node, {}});
   }
 }
 
 void Repair::next_source(Time now) {
+  if (job_.sources.empty() && !job_.doubts.empty()) job_.sources.swap(job_.spare);
   if (job_.sources.empty()) return ask_times(now);
   reading_.cursor.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
   reading_.scan_next = true;
   proceed(now);
+}
+
+/// Judges the numbers that were doubted, once all that vouch and all clocks are read. A source with
+/// one that does not count does not count itself.
+void Repair::settle(Time now) {
+  const std::uint64_t limit = counts_up_to();
+  for (const std::int64_t time : job_.times) {
+    if (!job_.by_clock || planted(Mutant::floor_below_the_clocks)) break;
+    const std::uint64_t floor = static_cast<std::uint64_t>(time) + redis::counter_ahead_us;
+    if (floor <= limit) job_.greatest = std::max(job_.greatest, floor);
+  }
+  std::vector<std::string_view> keys;
+  std::vector<std::string> numbers;
+  const auto doubts = std::exchange(job_.doubts, {});
+  for (const auto& [key, said] : doubts) {
+    std::vector<std::uint64_t> of_all;
+    for (const auto& [name, number] : said) of_all.push_back(number);
+    const std::uint64_t most =
+        std::max(limit, core::shared_by(session_.engine().least_that_knows(), of_all));
+    std::uint64_t greatest = 0;
+    for (const auto& [name, number] : said) {
+      if (number <= most) {
+        greatest = std::max(greatest, number);
+        continue;
+      }
+      std::erase(job_.read_from, name);
+      job_.why =
+          "cannot be repaired: " + name +
+          " has a fencing counter that no clock explains, and too few others vouch: quorumlock "
+          "doctor says what to do";
+    }
+    if (greatest == 0) continue;
+    job_.greatest = std::max(job_.greatest, greatest);
+    if (key.empty()) {
+      job_.floor = std::max(job_.floor, greatest);
+    } else {
+      keys.push_back(key);
+      numbers.push_back(std::to_string(greatest));
+    }
+  }
+  if (job_.from_quorum && !job_.as.is_vouched_for_by(job_.read_from)) return finish(now, false);
+  const std::vector<std::string_view> values(numbers.begin(), numbers.end());
+  for (std::size_t i = 0; i < keys.size(); i += values_a_call) {
+    const std::size_t some = std::min(values_a_call, keys.size() - i);
+    write(now, Step::write, std::span(keys).subspan(i, some), std::span(values).subspan(i, some),
+          session_.counter_life());
+  }
+  if (keys.empty()) finish(now, true);
 }
 
 /// Sends the next command after each answer, unless enough are under way.
@@ -142,15 +214,13 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
         session_.doubt(now, job_.sources.back().node);
         return finish(now, false);
       }
+      job_.read_from.push_back(name_of(job_.sources.back()));
       job_.sources.pop_back();
       return next_source(now);
     case Step::time: {
       const std::optional<std::int64_t> time = redis::time_of(*reply);
       if (!time) return finish(now, false);
-      if (!planted(Mutant::floor_below_the_clocks)) {
-        job_.greatest =
-            std::max(job_.greatest, static_cast<std::uint64_t>(*time) + redis::counter_ahead_us);
-      }
+      job_.times.push_back(*time);
       job_.clocks.pop_back();
       return ask_times(now);
     }
@@ -158,6 +228,7 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
 }
 
 void Repair::end_of_source(Time now) {
+  if (job_.sources.empty()) return finish(now, true);
   if (job_.from_quorum) {
     const std::string_view words[] = {"GET", redis::enrolment_key};
     return ask(now, job_.sources.back().node, Step::check, words);
@@ -167,7 +238,8 @@ void Repair::end_of_source(Time now) {
 }
 
 void Repair::ask_times(Time now) {
-  if (!job_.by_clock || job_.clocks.empty()) return finish(now, true);
+  const bool wanted = job_.by_clock || !job_.doubts.empty();
+  if (!wanted || job_.clocks.empty()) return settle(now);
   const std::string_view words[] = {"TIME"};
   ask(now, job_.clocks.back(), Step::time, words);
 }
@@ -215,6 +287,11 @@ void Repair::on_values(Time now, const Reply& reply) {
     const std::optional<std::uint64_t> number = redis::counter_in(value.text);
     if (!number) {
       job_.by_clock = true;
+      continue;
+    }
+    if (*number > counts_up_to()) {
+      std::uint64_t& said = job_.doubts[asked[i]][name_of(job_.sources.back())];
+      said = std::max(said, *number);
       continue;
     }
     keys.push_back(asked[i]);
@@ -287,7 +364,7 @@ void Repair::finish(Time now, bool done) {
         .as = job_.as};
     session_.link(node).done(now, repaired);
   } else {
-    session_.link(node).done(now, redis::Enrolment::RepairFailed{job_.refused});
+    session_.link(node).done(now, redis::Enrolment::RepairFailed{job_.refused, job_.why});
   }
   session_.touched(node);
   start(now);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ class Session;
 /// was read. If this user may not read or write some counters, another client has to enrol the
 /// node.
 ///
+/// A counter that no clock explains is copied only if as many nodes as cannot all be wrong have one
+/// as great (core::Ballot says why). To find out, more nodes that vouch are read. One that has such
+/// a counter alone, or such a floor, is no source; if too few others vouch, the node has to wait.
+///
 /// A source must not have forgotten anything while it is read. A record stands for one enrolment,
 /// so the record of each source is noted before its counters are read, and compared after that; a
 /// record that the link has read meanwhile does not count. One node is repaired at a time; the
@@ -57,6 +62,8 @@ class Repair {
   void start(core::Time now);
   void choose_sources();
   void next_source(core::Time now);
+  void settle(core::Time now);
+  [[nodiscard]] std::uint64_t counts_up_to() const;
   void proceed(core::Time now);
   void end_of_source(core::Time now);
   void ask_times(core::Time now);
@@ -84,16 +91,24 @@ class Repair {
     int target = -1;              ///< the node; -1: none
     std::vector<Source> sources;  ///< nodes still to be copied from, the last one first
     redis::Membership as;         ///< the membership to enrol the node with
+    std::vector<Source> spare;    ///< nodes that vouch, too, and need not be read
+    redis::NodeNames read_from;   ///< the sources that were read to the end
+    /// Counters that our own clock does not explain, by key, with the names of the nodes that have
+    /// them. Floors have no key.
+    std::map<std::string, std::map<std::string, std::uint64_t>> doubts;
+    std::string why;  ///< why too few nodes are sources
     bool from_quorum = false;
-    bool by_clock = false;       ///< a floor above the clocks is needed
-    bool refused = false;        ///< this user may not read or write some counters
-    std::vector<int> clocks;     ///< nodes still to be asked for the time, for by_clock
-    std::uint64_t read = 0;      ///< counters
-    std::uint64_t greatest = 0;  ///< the greatest of all counters and clocks read
-    std::uint64_t floor = 0;     ///< the greatest floor of the others, and since when it stands
+    bool by_clock = false;            ///< a floor above the clocks is needed
+    bool refused = false;             ///< this user may not read or write some counters
+    std::vector<int> clocks;          ///< nodes still to be asked for the time, if it matters
+    std::vector<std::int64_t> times;  ///< what the others of them said
+    std::uint64_t read = 0;           ///< counters
+    std::uint64_t greatest = 0;       ///< the greatest of all counters and clocks read
+    std::uint64_t floor = 0;  ///< the greatest floor of the others, and since when it stands
     std::int64_t since = 0;
   };
   Job job_;
+  [[nodiscard]] std::string name_of(const Source& source) const;
 
   /// The reading of one source's counters.
   struct Reading {

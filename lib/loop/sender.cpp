@@ -37,7 +37,7 @@ std::int64_t Sender::wall_us(const core::Send& send) {
   const std::int64_t begun = send.begun.time_since_epoch() / 1us;
   if (!send.tag.again && !send.tag.with_source) {
     const std::int64_t late = wall_.now_us() - begun - wall_offset_us_;
-    if (late < -1'000 || late > 50'000) wall_offset_us_ += late;
+    if (late < -1'000 || late > 50'000) engine_.set_wall(wall_offset_us_ += late);
   }
   return begun + wall_offset_us_;
 }

@@ -343,7 +343,9 @@ void Enrolment::done(const Done& what) {
   if (step_ != Step::repairing) return;
   const auto* const repaired = std::get_if<Repaired>(&what);
   if (repaired == nullptr) {
-    if (std::get<RepairFailed>(what).refused) right_ = Right::to_look;
+    const auto& failed = std::get<RepairFailed>(what);
+    if (failed.refused) right_ = Right::to_look;
+    if (!failed.why.empty()) not_voting_.why = failed.why;
     return go(Step::yielding);
   }
   EnrolmentRecord record = wanted(repaired->as);

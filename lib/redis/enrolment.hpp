@@ -79,6 +79,7 @@ class Enrolment {
   };
   struct RepairFailed {
     bool refused = false;  ///< our user may not read or write some counters
+    std::string why = {};  ///< why others cannot repair it either; empty: it may be tried again
   };
   /// The end of the repair that the user was asked for.
   using Done = std::variant<Repaired, RepairFailed>;

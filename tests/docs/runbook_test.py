@@ -2,7 +2,7 @@
 """docs/runbook.md has a row for each state that `members` and `doctor` can name, and for no other.
 
 The names are read from the library: those of MembersStage and MemberState from to_string in admin/members.cpp, and the
-codes and severities of findings from admin/findings.cpp. A row says what the state means and the way out. The tests
+codes and severities of findings from the files there. A row says what the state means and the way out. The tests
 cli.Runbook go these ways on real servers.
 
 Prints each violation and ends with 1 if there is one. Before that, each rule is shown a page that breaks it.
@@ -26,7 +26,7 @@ def states_of(source):
 
 
 def findings_of(source):
-    """The severities of each finding's code in findings.cpp."""
+    """The severities of each finding's code in these files."""
     found = {}
     for severity, code in re.findall(r'\b(error|hint)\(\s*"(\w+)"', source):
         found.setdefault(code, set()).add(severity)
@@ -83,7 +83,7 @@ def self_check():
 
 def main():
     states = states_of((ROOT / "admin/members.cpp").read_text())
-    findings = findings_of((ROOT / "admin/findings.cpp").read_text())
+    findings = findings_of("".join(file.read_text() for file in sorted((ROOT / "admin").glob("*.cpp"))))
     problems = [f"runbook_test.py: {words}" for words in self_check()]
     problems += [f"docs/runbook.md: {words}"
                  for words in violations(states, findings, (ROOT / "docs/runbook.md").read_text())]

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 
 #include <quorumlock/admin.hpp>
 #include "commands.hpp"
@@ -61,10 +62,8 @@ void show(const ClusterStatus& status, const std::vector<Finding>& findings) {
 /// Notes of each node that waits whether a connected client enrols it. Our own client ends with
 /// this command, so it is closed by now and does not count. A node that does not show its clients,
 /// or cannot be asked, stays as it is.
-void note_enrollers(const Options& options, ClusterStatus& status) {
-  Result<MembersChange> nodes = MembersChange::open(options);
-  if (!nodes) return;
-  const Result<std::vector<MembersReport>> groups = nodes->look();
+void note_enrollers(MembersChange& nodes, ClusterStatus& status) {
+  const Result<std::vector<MembersReport>> groups = nodes.look();
   if (!groups) return;
   for (const MembersReport& group : *groups) {
     for (const Member& member : group.members) {
@@ -85,12 +84,16 @@ int doctor(const Globals& globals) {
   std::optional<ClusterStatus> status = watch.look();
   if (!status) throw Failure::interrupted(watch.asked_to_end(), "while looking at the nodes");
   coordinator.close();
-  if (std::ranges::any_of(status->nodes, [](const NodeStatus& node) {
+  // Nodes that differ about their list are findings of the status.
+  Result<MembersChange> nodes = MembersChange::open(options);
+  if (nodes && std::ranges::any_of(status->nodes, [](const NodeStatus& node) {
         return node.enrolment.standing == NodeEnrolment::Standing::quarantined;
       })) {
-    note_enrollers(options, *status);
+    note_enrollers(*nodes, *status);
   }
-  const std::vector<Finding> findings = findings_of(*status);
+  std::vector<Finding> findings;
+  if (nodes && options.fencing) findings = nodes->bad_counters();
+  std::ranges::move(findings_of(*status), std::back_inserter(findings));
   if (globals.json) {
     print(findings_json(findings));
   } else {

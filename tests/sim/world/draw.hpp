@@ -48,8 +48,9 @@ enum class Fault {
   fail_back,        ///< a node loses its place to a replica of its own, and gets it back
   operators_away,   ///< no client that may enrol nodes reaches any of them for a while
   forge,            ///< somebody makes up a record on the last node, which says it to everybody
+  make_up,          ///< somebody makes up a counter, or a floor for counters, on the last node
 };
-inline constexpr int fault_kinds = static_cast<int>(Fault::forge) + 1;
+inline constexpr int fault_kinds = static_cast<int>(Fault::make_up) + 1;
 std::string_view to_string(Fault fault);
 
 /// The kind of trouble that a seed concentrates on. About half of the seeds draw everything from
@@ -89,7 +90,7 @@ enum class Focus {
   short_lives,    ///< clients live for less than max_ttl, and nodes boot with a wrong clock
   databases,      ///< some clients select another database of one server
   periods,        ///< holders do work once per period, and nodes, clients and records are lost
-  forgeries,      ///< one node says of its list what somebody has made up
+  forgeries,      ///< one node has a list, a counter or a floor that somebody has made up
 };
 inline constexpr int focuses = static_cast<int>(Focus::forgeries) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The

@@ -34,6 +34,7 @@ std::string_view to_string(Fault fault) {
     case Fault::fail_back: return "fail_back";
     case Fault::operators_away: return "operators_away";
     case Fault::forge: return "forge";
+    case Fault::make_up: return "make_up";
   }
   return "?";
 }

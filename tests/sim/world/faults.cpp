@@ -120,6 +120,7 @@ void Faults::inject(Fault fault) {
       }
       return;
     case Fault::forge: return forge(draw_.nodes - 1);
+    case Fault::make_up: return make_up(draw_.nodes - 1);
     case Fault::evict: {
       server.data[0].evict(random_.index(1'000'000));
       return forgets(node);
@@ -149,6 +150,29 @@ void Faults::forge(int node) {
   trace("FAULT somebody writes on node ", node + 1, ": ", its->text(), " in epoch ", its->epoch);
   server.data[0].put(std::string(redis::enrolment_key), {record->to_string(), std::nullopt});
   server.data[0].put(std::string(redis::members_key), {its->text(), std::nullopt});
+}
+
+void Faults::make_up(int node) {
+  Server& server = node_at(node);
+  constexpr std::uint64_t greatest = (std::uint64_t{1} << 53U) - 1;
+  const std::uint64_t limit = counts_up_to(now());
+  // The last of these is a number that counts.
+  const std::uint64_t any[] = {greatest - random_.index(2000), limit + 1'000'000'000, limit * 2,
+                               limit - 3'600'000'000};
+  const std::uint64_t number = any[random_.index(std::size(any))];
+  std::optional<redis::EnrolmentRecord> record = enrolment_of(server, now());
+  const bool floor = random_.one_in(3);
+  trace("FAULT somebody writes ", number, floor ? " as a floor" : " as a counter", " on node ",
+        node + 1);
+  if (!floor) {
+    const std::string key = std::string(redis::counter_prefix) + scene_.lock;
+    const std::string known = text_of(server, key, now());
+    if (!known.empty() && std::stoull(known) >= number) return;
+    server.data[0].put(key, {std::to_string(number), std::nullopt});
+  } else if (record) {
+    record->floor = std::max(record->floor, number);
+    server.data[0].put(std::string(redis::enrolment_key), {record->to_string(), std::nullopt});
+  }
 }
 
 void Faults::betray(Client& client, core::NodeSet granted) {

@@ -40,6 +40,7 @@ class Faults : Machine {
   void forget_all();
   void crash(int node, TrueTime away);
   void forge(int node);
+  void make_up(int node);
 
   TrueTime next_relapse_{};  ///< the earliest moment at which a node may forget a vote
 };

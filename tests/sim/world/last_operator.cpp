@@ -63,18 +63,15 @@ Look LastOperator::look_at_all(const NodeNames& next) const {
   return look;
 }
 
-/// The greatest of the counters and floors of these nodes.
-std::uint64_t LastOperator::floor_of(const Look& look, const std::vector<int>& sources) const {
-  std::uint64_t floor = 0;
-  for (const int source : sources) {
-    floor = std::max(floor, look.nodes[static_cast<std::size_t>(source)].enrolment->floor);
-    const DatabaseView seen = node_at(source).at(now());
-    for (const auto& [key, value] : seen.keys()) {
-      if (!key.starts_with(redis::counter_prefix)) continue;
-      floor = std::max<std::uint64_t>(floor, std::stoull(*seen.text_of(key)));
-    }
+/// The greatest of the counters and floors of these nodes that counts.
+std::uint64_t LastOperator::floor_of(const Look& look, const MembersChange& change) const {
+  std::vector<std::uint64_t> numbers;
+  for (const int source : change.to_read()) {
+    numbers.push_back(world_.operators.greatest_number(look, static_cast<std::size_t>(source)));
   }
-  return floor;
+  const std::uint64_t most = change.counts_up_to(numbers);
+  std::erase_if(numbers, [most](std::uint64_t number) { return number > most; });
+  return numbers.empty() ? 0 : std::ranges::max(numbers);
 }
 
 /// Whether a decided change cannot be ended, because operators did not ask whether it could be, or
@@ -140,12 +137,13 @@ bool LastOperator::is_decided_twice(const Look& look) {
 /// Makes the next step of the change to this list, on all nodes. Returns whether the list is
 /// settled everywhere.
 bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait, NodeNames& next) {
-  const MembersChange change(look.nodes);
+  const MembersChange change(look.nodes, counts_up_to(now()));
   const auto all = [this, &look](const std::vector<MembersChange::Step>& steps, const char* what) {
     for (const MembersChange::Step& step : steps)
       world_.operators.send_step(look, step, what, TrueTime());
   };
   all(change.forgetting(), "makes forget");
+  forget_bad_counters();
   switch (change.stage()) {
     case Stage::unknown: return false;
     case Stage::agreed: {
@@ -166,7 +164,7 @@ bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait,
       all(change.committing(), "commits");
       if (!change.may_settle()) return false;
       if (wait.after_look(look.begun, look.begun, change.max_ttl()) > 0s) return false;
-      all(change.settling(floor_of(look, change.to_read()), 0), "settles");
+      all(change.settling(floor_of(look, change), 0), "settles");
       return false;
     case Stage::other:
       if (change.may_withdraw()) {
@@ -263,11 +261,30 @@ NodeNames LastOperator::end_change() {
   return {};
 }
 
+/// Does what quorumlock doctor says of counters that no clock explains.
+void LastOperator::forget_bad_counters() {
+  if (!draw_.has(Fault::make_up)) return;
+  const int node = draw_.nodes - 1;
+  Words words{"DEL", std::string(redis::enrolment_key)};
+  const DatabaseView seen = node_at(node).at(now());
+  for (const auto& [key, value] : seen.keys()) {
+    const bool bad = key.starts_with(redis::counter_prefix) &&
+                     std::stoull(*seen.text_of(key)) > counts_up_to(now());
+    if (bad) words.push_back(key);
+  }
+  if (words.size() == 2) return;
+  trace("the last operator makes node ", node + 1, " forget counters");
+  world_.operators.run(node, words);
+  checks_.fencing.forgot(node);
+}
+
 void LastOperator::make_forget() {
   const Look look = look_at_all(world_.lists.first());
-  for (const MembersChange::Step& step : MembersChange(look.nodes).forgetting()) {
+  const MembersChange change(look.nodes, counts_up_to(now()));
+  for (const MembersChange::Step& step : change.forgetting()) {
     world_.operators.send_step(look, step, "makes forget", TrueTime());
   }
+  forget_bad_counters();
   run_until(now() + 2s);
 }
 

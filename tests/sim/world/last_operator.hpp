@@ -24,7 +24,8 @@ class LastOperator : Machine {
  private:
   redis::NodeNames end_change();
   [[nodiscard]] Look look_at_all(const redis::NodeNames& next) const;
-  [[nodiscard]] std::uint64_t floor_of(const Look& look, const std::vector<int>& sources) const;
+  [[nodiscard]] std::uint64_t floor_of(const Look& look, const redis::MembersChange& change) const;
+  void forget_bad_counters();
   [[nodiscard]] bool is_stranded(const Look& look) const;
   static bool is_forgotten(const redis::MembersChange& change);
   static bool is_decided_twice(const Look& look);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "redis/keys.hpp"
+#include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
 #include "support/scripts.hpp"
 
@@ -158,6 +159,15 @@ void Observer::look_at_owner(int node, std::size_t client, const Owner& owner) {
   if (!world_.paths.between(client, node).lost) checks_.tidiness.has_key(node, owner.token);
 }
 
+/// Checks that a number that somebody has made up on the last node has not reached another one.
+void Observer::look_at_number(int node, const std::string& what, std::uint64_t number) {
+  // Clocks may differ by this much, and each grant adds one.
+  constexpr std::uint64_t slack = 100'000'000;
+  if (node == draw_.nodes - 1 || number <= counts_up_to(now()) + slack) return;
+  report("the " + what + " at node " + std::to_string(node + 1) +
+         " is beyond all clocks: " + std::to_string(number));
+}
+
 void Observer::look_at(int node) {
   static const std::string enrolment(redis::enrolment_key);
   const DatabaseView seen = node_at(node).at(now());
@@ -165,7 +175,9 @@ void Observer::look_at(int node) {
     const auto& [key, counter] = counters_[lock];
     checks_.order.look(node, key, seen, now(), draw_.nodes);
     const std::string* const text = seen.text_of(counter);
-    if (text != nullptr) checks_.fencing.counter(node, lock, key, *text);
+    if (text == nullptr) continue;
+    checks_.fencing.counter(node, lock, key, *text);
+    if (draw_.has(Fault::make_up)) look_at_number(node, "counter of " + key, std::stoull(*text));
   }
   const std::string* const record = seen.text_of(enrolment);
   std::string& known = records_[static_cast<std::size_t>(node)];
@@ -176,6 +188,7 @@ void Observer::look_at(int node) {
   if (draw_.lists_change()) world_.foundings.look_at(node);
   // If too few nodes remembered, the order of tokens rests on the nodes' clocks.
   const auto read = redis::EnrolmentRecord::parse(known);
+  if (draw_.has(Fault::make_up) && read) look_at_number(node, "floor", read->floor);
   if (!read || read->since == 0) return;
   if (!draw_.nodes_agree) checks_.fencing.rests_on_clocks();
   world_.periods.forgotten();

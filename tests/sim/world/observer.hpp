@@ -43,6 +43,7 @@ class Observer : Machine {
   [[nodiscard]] TrueTime time_of(int node, const Renewed& one) const;
   void look_at_renewal(int node, const Renewed& one);
   void look_at_owner(int node, std::size_t client, const Owner& owner);
+  void look_at_number(int node, const std::string& what, std::uint64_t number);
 
   std::vector<std::pair<std::string, std::string>> counters_;  ///< all locks, with their counters
   std::vector<std::string> records_;  ///< the enrolment of each node, as last seen

@@ -1,6 +1,7 @@
 #include "sim/world/operators.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/mutants.hpp"
@@ -131,7 +132,7 @@ void Operators::look_again(Operator& one, TrueTime span) {
 void Operators::has_looked(const Look& look) {
   Operator& one = operators_[look.by];
   if (scene_.healing) return end(one, "is told to stop");
-  const MembersChange change(look.nodes);
+  const MembersChange change(look.nodes, counts_up_to(now()));
   const NodeNames unseen = redis::without(change.not_configured(), one.others);
   if (!unseen.empty()) {
     one.others.insert(one.others.end(), unseen.begin(), unseen.end());
@@ -287,30 +288,54 @@ void Operators::run(int node, const Words& words) {
   if (step_of(phase) == draw_.forgets_after) world_.faults.may_forget(node, "its step");
 }
 
+/// The greatest of the counters and the floor of a node.
+std::uint64_t Operators::greatest_number(const Look& look, std::size_t node) const {
+  std::uint64_t greatest = look.nodes[node].enrolment->floor;
+  const DatabaseView seen = node_at(look.servers[node]).at(now());
+  for (const auto& [key, value] : seen.keys()) {
+    if (!key.starts_with(redis::counter_prefix)) continue;
+    greatest = std::max<std::uint64_t>(greatest, std::stoull(*seen.text_of(key)));
+  }
+  return greatest;
+}
+
 /// Reads the counters of the nodes that the change names, each node at a moment of its own, and
 /// looks at their records once more after that.
 void Operators::read_counters(const Look& look, const MembersChange& change) {
-  const auto floor = std::make_shared<std::uint64_t>(0);
   const auto good = std::make_shared<bool>(true);
   TrueTime last = now();
   std::vector<std::size_t> sources;
   for (const int source : change.to_read()) sources.push_back(static_cast<std::size_t>(source));
+  const auto needed = static_cast<std::size_t>(change.sources_needed());
+  const std::vector<std::size_t> others(
+      sources.begin() + static_cast<std::ptrdiff_t>(std::min(needed, sources.size())),
+      sources.end());
+  sources.resize(std::min(needed, sources.size()));
+  // The greatest number of each source.
+  const auto numbers = std::make_shared<std::vector<std::uint64_t>>();
   for (const std::size_t source : sources) {
-    *floor = std::max(*floor, look.nodes[source].enrolment->floor);
     const TrueTime when = now() + draw_span(draw_.delay);
     last = std::max(last, when);
-    at(when, [this, server = look.servers[source], floor, good] {
-      const Server& read = node_at(server);
+    at(when, [this, look, source, numbers, good] {
+      const Server& read = node_at(look.servers[source]);
       if (!read.running() || read.paused()) *good = false;
-      const DatabaseView seen = read.at(now());
-      for (const auto& [key, value] : seen.keys()) {
-        if (!key.starts_with(redis::counter_prefix)) continue;
-        const std::string* const text = seen.text_of(key);
-        *floor = std::max<std::uint64_t>(*floor, std::stoull(*text));
-      }
+      numbers->push_back(greatest_number(look, source));
     });
   }
-  at(last + 1ns, [this, look, change, sources, floor, good] {
+  at(last + 1ns, [this, look, change, sources, others, numbers, good]() mutable {
+    std::uint64_t most = change.counts_up_to(*numbers);
+    if (std::ranges::max(*numbers) > most) {
+      // A source with a bad number does not count, so the others are read, too.
+      for (const std::size_t source : others) {
+        if (!node_at(look.servers[source]).running()) continue;
+        sources.push_back(source);
+        numbers->push_back(greatest_number(look, source));
+      }
+      most = change.counts_up_to(*numbers);
+      std::erase_if(*numbers, [most](std::uint64_t number) { return number > most; });
+      *good = *good && std::ssize(*numbers) >= change.sources_needed();
+    }
+    const std::uint64_t floor = numbers->empty() ? 0 : std::ranges::max(*numbers);
     for (const std::size_t source : sources) {
       const Server& read = node_at(look.servers[source]);
       const bool same = (read.running() &&
@@ -320,7 +345,7 @@ void Operators::read_counters(const Look& look, const MembersChange& change) {
     }
     Operator& one = operators_[look.by];
     if (*good) {
-      make(look, change.settling(*floor, 0), "settles");
+      make(look, change.settling(floor, 0), "settles");
       if (draw_.told == Step::settled) world_.lists.tell_clients(one.next);
     } else {
       one.wait.start_again();

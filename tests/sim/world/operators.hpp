@@ -26,6 +26,8 @@ class Operators : Machine {
   /// Sends a node its part of a step, which arrives after this time.
   void send_step(const Look& look, const redis::MembersChange::Step& step, const char* what,
                  TrueTime span);
+  [[nodiscard]] std::uint64_t greatest_number(const Look& look, std::size_t node) const;
+  void run(int node, const Words& words);
 
  private:
   /// Whether an operator reaches a node (if not, it is deaf), and until when that holds.
@@ -45,7 +47,6 @@ class Operators : Machine {
   bool is_out_of_reach(std::size_t by, int server, Step step);
   void make(const Look& look, const std::vector<redis::MembersChange::Step>& steps,
             const char* what);
-  void run(int node, const Words& words);
   void read_counters(const Look& look, const redis::MembersChange& change);
 
   std::deque<Operator> operators_;

@@ -1,6 +1,8 @@
 #include "sim/world/records.hpp"
 
 #include "admin/members_change.hpp"
+#include "core/config.hpp"
+#include "core/counter_bound.hpp"
 #include "redis/keys.hpp"
 
 namespace quorumlock::sim {
@@ -24,6 +26,11 @@ int server_named(const std::string& name) {
 std::string text_of(const Server& server, std::string_view key, TrueTime now) {
   const std::string* const text = server.at(now).text_of(std::string(key));
   return text != nullptr ? *text : std::string();
+}
+
+std::uint64_t counts_up_to(TrueTime now) {
+  using namespace std::chrono_literals;
+  return core::counts_up_to((1'700'000'000s + now) / 1us, {}, 1, core::Config().fencing_memory);
 }
 
 std::optional<redis::EnrolmentRecord> enrolment_of(const Server& server, TrueTime now) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ int server_named(const std::string& name);
 
 /// The text of a key of a server; empty if there is none.
 std::string text_of(const Server& server, std::string_view key, TrueTime now);
+/// The greatest counter that counts whichever node says it, for an operator whose clock is right.
+std::uint64_t counts_up_to(TrueTime now);
 /// A server's enrolment, whichever run of the server wrote it.
 std::optional<redis::EnrolmentRecord> enrolment_of(const Server& server, TrueTime now);
 /// The membership that a server's record states, if the record is valid in the server's run.

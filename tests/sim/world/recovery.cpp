@@ -102,10 +102,10 @@ void Recovery::vouch() {
 
 void Recovery::demand_progress() {
   if (draw_.tenants) watch();
-  if (draw_.has(Fault::forge)) {
+  if (draw_.has(Fault::forge) || draw_.has(Fault::make_up)) {
     // What one node says keeps nobody from a lock, and can be taken from it.
     run_until(now() + 3 * draw_.max_ttl + 15s);
-    demand_locks();
+    if (!draw_.has(Fault::flush)) demand_locks();
     LastOperator(world_).make_forget();
   }
   // Nodes that forgot vote again after max_ttl; nodes whose clock was wrong are trusted again.

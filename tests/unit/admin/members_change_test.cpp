@@ -98,7 +98,7 @@ TEST(MembersChange, TakesTheNodesFromOneListToAnother) {
   EXPECT_EQ(nodes.look().stage(), Stage::committed);
   EXPECT_EQ(nodes.look().state()->epoch, 5U);
   EXPECT_TRUE(may(nodes.look().may_settle()));
-  EXPECT_EQ(nodes.look().to_read().size(), 3U);
+  EXPECT_EQ(nodes.look().sources_needed(), 3);
   EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"a", "b", "c", "d"}));
   EXPECT_EQ(nodes.look().stage(), Stage::agreed);
   EXPECT_FALSE(nodes.look().done()) << "f does not vote yet";

@@ -12,7 +12,7 @@ namespace {
 TEST(OutcomeVoteNames, AreIdentifiersAndAllDifferent) {
   // The names are for JSON and metrics; sentences use the descriptions.
   std::set<std::string> names;
-  for (int i = 0; i <= static_cast<int>(Vote::failed); ++i) {
+  for (int i = 0; i <= static_cast<int>(Vote::bad_counter); ++i) {
     const std::string name(to_string(static_cast<Vote>(i)));
     EXPECT_TRUE(names.insert(name).second) << name;
     EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), name.npos) << name;

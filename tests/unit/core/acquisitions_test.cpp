@@ -197,7 +197,7 @@ TEST(Acquisitions, ANodeWhoseRecordHasChangedIsAskedOnceMore) {
 TEST(Acquisitions, ErrorsDoNotCountAsAnswers) {
   // Two of three nodes reply with any error: no quorum has answered, and the third node cannot
   // change that.
-  for (int i = static_cast<int>(Vote::timed_out); i <= static_cast<int>(Vote::failed); ++i) {
+  for (int i = static_cast<int>(Vote::timed_out); i <= static_cast<int>(Vote::bad_counter); ++i) {
     const auto vote = static_cast<Vote>(i);
     // No answer to a SET becomes one of these votes.
     if (vote == Vote::timed_out || vote == Vote::no_script || vote == Vote::not_enrolled) continue;

@@ -320,13 +320,81 @@ TEST(EngineFence, ACounterAtItsEndIsNotAVote) {
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted((1ULL << 53) - 1));
+  driver.reply(2, held((1ULL << 53) - 1));
   driver.reply(1, granted(41));
   driver.forget_seen();
   driver.reply(1, held((1ULL << 53) - 1));
   expect_raise(driver, all_of(2), 1ULL << 53);
   driver.reply({0, 1}, Vote::failed);
-  EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
+  EXPECT_EQ(driver.only<core::Refused>().tally.vote(0), Vote::failed);
   EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+}
+
+// Nobody's clock explains this number.
+constexpr std::uint64_t made_up = 1'000'000'000'000'000;
+
+TEST(EngineFence, ANumberThatOneNodeMakesUpIsNoVote) {
+  // It is not exceeded either: the other nodes decide the token among themselves.
+  EngineDriver driver(EngineDriver::fencing(3));
+  driver.acquire(1, ten_seconds);
+  driver.reply(1, granted(made_up));
+  driver.reply(0, granted(41));
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+  EXPECT_EQ(driver.count(CommandKind::raise), 0U);
+  driver.reply(2, granted(41));
+  EXPECT_EQ(token_of(driver), 41U);
+  EXPECT_EQ(driver.count(CommandKind::raise), 0U);
+}
+
+TEST(EngineFence, ANumberThatOneNodeMakesUpAmidARaiseIsNoVote) {
+  EngineDriver driver(EngineDriver::fencing(3));
+  driver.acquire(1, ten_seconds);
+  driver.reply(0, granted(41));
+  driver.reply(1, granted(44));
+  driver.forget_seen();
+  driver.reply(0, held(made_up));
+  EXPECT_EQ(driver.count(CommandKind::raise), 0U);
+  driver.reply(2, granted(44));
+  EXPECT_EQ(token_of(driver), 44U);
+}
+
+TEST(EngineFence, ABadCounterThatCostsTheQuorumIsNamed) {
+  // It is known to be bad once no other node can have one as great.
+  EngineDriver driver(EngineDriver::fencing(5));
+  driver.acquire(1, ten_seconds);
+  driver.reply(0, granted(made_up));
+  driver.reply(1, granted(made_up));
+  driver.reply(2, granted(41));
+  driver.reply(3, Vote::disconnected);
+  EXPECT_EQ(driver.count<core::Refused>(), 0U) << "node 4 may have one as great";
+  driver.reply(4, granted(41));
+  const core::Refused refused = driver.only<core::Refused>();
+  EXPECT_EQ(refused.why, Errc::no_quorum);
+  EXPECT_EQ(refused.tally.vote(0), Vote::bad_counter);
+  EXPECT_EQ(refused.tally.vote(1), Vote::bad_counter);
+}
+
+TEST(EngineFence, ANumberThatEnoughNodesHaveCounts) {
+  // Two of three nodes: one of them is right, or no lock would be safe.
+  EngineDriver driver(EngineDriver::fencing(3));
+  driver.acquire(1, ten_seconds);
+  driver.reply(0, granted(made_up + 7));
+  driver.reply(1, granted(made_up));
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U) << "one alone has the greater number";
+  driver.reply(2, granted(made_up));
+  EXPECT_EQ(token_of(driver), made_up);
+}
+
+TEST(EngineFence, ANumberThatTheClocksOfEnoughNodesExplainCounts) {
+  // Our own clock stands at zero. The TIME of one node is not enough, since that node may be the
+  // one that makes up numbers.
+  for (const bool both : {false, true}) {
+    EngineDriver driver(EngineDriver::fencing(3));
+    driver.acquire(1, ten_seconds);
+    driver.reply(0, {Vote::granted, false, made_up, static_cast<std::int64_t>(made_up)});
+    driver.reply(1, {Vote::granted, false, 41, both ? static_cast<std::int64_t>(made_up) : 41});
+    EXPECT_EQ(driver.count(CommandKind::raise), both ? 1U : 0U);
+  }
 }
 
 TEST(EngineFence, ARaiseWithoutItsScriptIsSentWhole) {

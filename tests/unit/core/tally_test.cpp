@@ -55,7 +55,7 @@ TEST(Tally, BeginForgetsTheRoundBefore) {
 
 TEST(Tally, OnlyVotesOnTheKeyAreAnswers) {
   // A node is reached if it answered what it holds; an error or a silence is not an answer.
-  for (int i = 0; i <= static_cast<int>(Vote::failed); ++i) {
+  for (int i = 0; i <= static_cast<int>(Vote::bad_counter); ++i) {
     const auto vote = static_cast<Vote>(i);
     const bool answers = vote == Vote::granted || vote == Vote::held || vote == Vote::absent;
     EXPECT_EQ(is_answer(vote), answers) << to_string(vote);
@@ -193,7 +193,7 @@ TEST(Tally, CountsLikeAPlainList) {
     std::vector<Vote> votes(static_cast<std::size_t>(nodes), Vote::pending);
     for (int step = 0; step < 2 * nodes; ++step) {
       const int node = random.between(0, nodes - 1);
-      const auto vote = static_cast<Vote>(random.between(1, static_cast<int>(Vote::failed)));
+      const auto vote = static_cast<Vote>(random.between(1, static_cast<int>(Vote::bad_counter)));
       tally.record(node, vote);
       votes[static_cast<std::size_t>(node)] = vote;
     }

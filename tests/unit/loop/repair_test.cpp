@@ -255,17 +255,17 @@ TEST(Repair, WithTooFewOthersItSetsAFloor) {
 }
 
 TEST(Repair, AFloorIsAboveEveryCounterThatWasSeen) {
-  // n1's counter is ahead of all clocks, and n1's floor further still.
+  // n1's counter is ahead of all clocks, by less than fencing_memory, and n1's floor further still.
   for (const bool floor : {false, true}) {
     SessionDriver driver(3);
     driver.session.vouch(driver.now);
     driver.away[1] = true;
-    if (floor) driver.servers[0].enrolment = SessionDriver::record(0) + ":1900000000000000:42";
+    if (floor) driver.servers[0].enrolment = SessionDriver::record(0) + ":1700085000000000:42";
     ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
-    copy_one(driver, 0, 2, "1800000000000000");
+    copy_one(driver, 0, 2, "1700080000000000");
     driver.reply(2, "TIME", time(1'700'000'000));
     driver.reply(0, "TIME", time(1'700'000'000));
-    const std::string wanted = floor ? ":1900000000000000:" : ":1800000000000000:";
+    const std::string wanted = floor ? ":1700085000000000:" : ":1700080000000000:";
     ASSERT_FALSE(driver.asked(2).empty());
     EXPECT_NE(driver.asked(2).front().find("@1000,86400" + wanted), std::string::npos)
         << driver.asked(2).front();
