@@ -22,11 +22,17 @@ std::vector<std::string_view> stories() {
       "$leader => {}",
       "$count ; $my_record ; $leader => {}",
       "$hash ; $leader => {}",
-      "$mine ; $count ; $my_record ; $leader => {me 60000 3 7 before}",
-      "$mine ; $count ; $your_record ; $leader => {me 60000 0 41 ''}",
-      "$mine ; $count ; $leader => {me 60000 0 41 ''}",
-      "$mine ; $leader => {me 60000 0 0 ''}",
-      "SET lock me ; $my_record ; $leader => {me -1 3 7 before}",
+      "SET lock $labelled PX 60000 ; $count ; HSET quorumlock:leader:lock token $labelled fence 7 "
+      "version 3 value before ; $leader => {$labelled 60000 3 7 before}",
+      "SET lock $digits PX 60000 ; $count ; $your_record ; $leader => {$digits 60000 0 41 ''}",
+      "SET lock $labelled PX 60000 ; $count ; $leader => {$labelled 60000 0 41 ''}",
+      "SET lock $labelled PX 60000 ; $leader => {$labelled 60000 0 0 ''}",
+      "SET lock $digits ; HSET quorumlock:leader:lock token $digits fence 7 version 3 value before "
+      "; $leader => {$digits -1 3 7 before}",
+      // Another program's value leads nobody, and so do readers.
+      "$mine ; $count ; $my_record ; $leader => {}",
+      "SET lock $digits-and-more PX 60000 ; $count ; $leader => {}",
+      "SET lock quorumlock:readers PX 60000 ; $count ; $leader => {}",
 
       // What is known of one lock, and of a semaphore of the same name.
       "$inspect 1000 1024 => {now none '' -2 {} {} 0 {} {} ''}",
