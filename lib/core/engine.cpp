@@ -143,7 +143,8 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
     } else {
       ballot->doubt(said);
     }
-    settle_doubts(now, *claim);
+    if (ballot != nullptr && !ballot->doubted().empty()) [[unlikely]]
+      settle_doubts(now, *claim);
   } else {
     Leases::hear_late(*claim, node, tag, counts);
   }

@@ -114,7 +114,9 @@ TEST_F(LeaderCommand, ACommandThatEndsByItselfResigns) {
   EXPECT_EQ(first.line(), "up");
   Program second = start_leader();
   ASSERT_TRUE(waiting(1));
-  std::ofstream(held.path()) << "end\n";
+  // The shell may open the pipe only now, and waits for somebody who has it open to write.
+  std::ofstream writer(held.path());
+  writer << "end\n" << std::flush;
   EXPECT_EQ(first.finish().code, 3);
   token_of(second);
 }

@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 # (mode, in flight): the most instructions per cycle.
-BOUNDS = {("plain", 1): 22300, ("plain", 64): 13900, ("fenced", 1): 35700, ("fenced", 64): 13500,
-          ("permit", 1): 31400, ("permit", 64): 27200, ("search", 1): 61200, ("search", 64): 55000}
+BOUNDS = {("plain", 1): 22500, ("plain", 64): 14200, ("fenced", 1): 35800, ("fenced", 64): 14050,
+          ("permit", 1): 31600, ("permit", 64): 27700, ("search", 1): 62500, ("search", 64): 56000}
 
 
 CLASSES = 8

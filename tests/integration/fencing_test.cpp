@@ -90,12 +90,19 @@ TEST_F(Fencing, CostsNoRoundTripIfTheNodesAgree) {
   EXPECT_EQ(calls("eval"), 0);
 }
 
+/// A counter that is ahead of all clocks, and by less than fencing_memory.
+std::uint64_t ahead_of_clocks() {
+  const auto then = std::chrono::system_clock::now().time_since_epoch() + 1h;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(then).count());
+}
+
 TEST_F(Fencing, CountersThatDifferAreRaisedToOneToken) {
   // Each node's counter differs, and all are ahead of the clocks: a quorum is raised to the
   // greatest of the granting nodes' counters, and the next token is greater than that.
   Coordinator coordinator = test::connect(by_hand());
   warm(coordinator);
-  const std::uint64_t ahead = 4'000'000'000'000'000;
+  const std::uint64_t ahead = ahead_of_clocks();
   for (int node = 0; node < 5; ++node) {
     const std::uint64_t its = ahead + static_cast<std::uint64_t>(node) * 10;
     cluster().raw(node, {"SET", counter_of(key), std::to_string(its)});
@@ -224,9 +231,10 @@ TEST_F(Fencing, ACounterWithoutAnExpiryGetsOneAtItsNextWrite) {
 TEST_F(Fencing, AClientThatHasSeenATokenNeverGetsASmallerOneEvenIfAllCountersAreLost) {
   // This holds even if the token is ahead of all clocks.
   Coordinator coordinator = test::connect(by_hand());
-  cluster().raw_everywhere({"SET", counter_of(key), "4000000000000000"});
+  const std::uint64_t ahead = ahead_of_clocks();
+  cluster().raw_everywhere({"SET", counter_of(key), std::to_string(ahead)});
   const std::uint64_t first = acquire_and_release(coordinator);
-  EXPECT_EQ(first, 4'000'000'000'000'001U);
+  EXPECT_EQ(first, ahead + 1);
   cluster().raw_everywhere({"DEL", counter_of(key)});
   EXPECT_GT(acquire_and_release(coordinator), first);
 }

@@ -87,9 +87,11 @@ TEST_F(MembersChanges, NoCallIsRefusedBecauseOfAChange) {
 }
 
 TEST_F(MembersChanges, TokensGrowAcrossAChange) {
-  // The counter of the lock is far ahead of the clocks, and stands on three of the five nodes. Two
-  // of the three leave, one after the other.
-  constexpr std::uint64_t ahead = 1'900'000'000'000'000;
+  // The counter of the lock is ahead of the clocks, and stands on three of the five nodes. Two of
+  // the three leave, one after the other.
+  const auto then = std::chrono::system_clock::now().time_since_epoch() + 1h;
+  const auto ahead = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(then).count());
   for (const int node : {2, 3, 4}) {
     cluster_.raw(node, {"SET", "quorumlock:fence:" + key_, std::to_string(ahead)});
   }
