@@ -134,6 +134,9 @@ TEST_F(ProcessHost, CallsWithAHandlerThrowInAForkedChild) {
   recursive.unlock();
 }
 
+// Not under AddressSanitizer: its allocator has locks, which a child inherits locked if
+// another thread allocates at the fork (libsanitizer of GCC 12, SizeClassAllocator64).
+#ifndef __SANITIZE_ADDRESS__
 TEST_F(ProcessHost, AChildDoesNotWaitForAThreadThatTheForkLost) {
   // Threads lock and unlock all the time, so that some fork happens while one has a mutex locked.
   Coordinator coordinator = connect();
@@ -167,6 +170,7 @@ TEST_F(ProcessHost, AChildDoesNotWaitForAThreadThatTheForkLost) {
   done = true;
   for (std::thread& thread : busy) thread.join();
 }
+#endif
 
 TEST_F(ProcessHost, AnAttachedCoordinatorInAForkedChildIsClosed) {
   // The coordinator is attached to the host's loop, which the child may close.
