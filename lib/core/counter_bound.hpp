@@ -29,8 +29,8 @@ inline std::uint64_t counts_up_to(std::int64_t wall, std::vector<std::int64_t> t
   return static_cast<std::uint64_t>(std::max<std::int64_t>(us, 0));
 }
 
-/// The greatest number that `least` of the nodes with these numbers have reached; 0: there are not
-/// so many.
+/// The greatest number that `least` of the nodes with these numbers have reached; 0: there are
+/// fewer nodes.
 inline std::uint64_t shared_by(int least, std::vector<std::uint64_t> numbers) {
   if (numbers.size() < static_cast<std::size_t>(least)) return 0;
   std::ranges::sort(numbers, std::greater());

@@ -114,7 +114,7 @@ TEST_F(LeaderCommand, ACommandThatEndsByItselfResigns) {
   EXPECT_EQ(first.line(), "up");
   Program second = start_leader();
   ASSERT_TRUE(waiting(1));
-  // The shell may open the pipe only now, and waits for somebody who has it open to write.
+  // The shell may open the pipe after this, and its open returns only while a writer has the pipe.
   std::ofstream writer(held.path());
   writer << "end\n" << std::flush;
   EXPECT_EQ(first.finish().code, 3);
