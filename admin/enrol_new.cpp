@@ -107,7 +107,7 @@ Result<void> EnrolNew::ask(const Words& words, const Take& take, const char* ref
       end(node, answer.reply && refused != nullptr ? refused : answer.trouble);
     } else if (!node.listed.refusal.empty()) {
       node.may_pass = node.listed.may_relent;
-      end(node, "refuses writes: " + node.listed.refusal);
+      end(node, node.listed.refusal);
     } else {
       take(node, *answer.reply);
     }

@@ -8,7 +8,7 @@
 #include <quorumlock/event.hpp>
 #include <quorumlock/options.hpp>
 
-#include "api/rights.hpp"
+#include "redis/rights.hpp"
 
 namespace quorumlock {
 namespace {
@@ -209,14 +209,14 @@ class Examination {
             "allow them: ACL SETUSER <user> +eval +evalsha +script");
     }
     for (const std::string& name : node_.access.missing_rights) {
-      const detail::Right* const right = detail::right_named(name);
+      const redis::Right* const right = redis::right_named(name);
       if (right == nullptr) continue;
-      const bool channel = name.starts_with('&'), keys = detail::is_of_keys(name);
+      const bool channel = name.starts_with('&'), keys = redis::is_of_keys(name);
       const std::string remedy =
           "ACL SETUSER <user> " + (channel || keys ? name : "+" + name) + " (docs/security.md)" +
           (channel || keys ? "" : "; a command that was renamed needs its name again");
       into_.push_back({right->vital ? Severity::error : Severity::hint, node_.node, "missing_right",
-                       detail::without(name), remedy});
+                       redis::without(name), remedy});
     }
     if (node_.access.plain_text) {
       error("plain_text",

@@ -137,7 +137,7 @@ ListedGroup listed_group(Driver& driver, bool anew) {
     }
     node.is_enrolled = enrolment.standing() == redis::Enrolment::Standing::enrolled;
     if (const auto& refused = link.greeting().writes_refused()) {
-      node.refusal = refused->why;
+      node.refusal = (refused->in_script ? "" : "refuses writes: ") + refused->why;
       node.may_relent = refused->vote == Vote::refuses_writes;
     }
   }

@@ -106,14 +106,13 @@ void StatusInquiry::start(Driver& driver) {
   status_.quorum = list_.quorum();
   status_.max_ttl = cluster.options.max_ttl;
   status_.drift_factor = cluster.options.drift_factor;
-  probes_ = probes(cluster.options.key_prefix);
+  probes_ = redis::probes(cluster.options.key_prefix);
   to_come_ = list_.size();
   nodes_.resize(static_cast<std::size_t>(list_.size()));
   for (const NodeList::Node& node : list_) status_.nodes.emplace_back().node = node.name;
   driver.ask_facts();  // whether they take writes; the answers come before those to the questions
-  // The probing script writes to this key and deletes it, and nobody's token is "-".
-  const std::string nobodys_key =
-      std::string(redis::released_prefix) + cluster.options.key_prefix + "-:-";
+  // The probing script writes to this key and deletes it.
+  const std::string key = redis::nobodys_key(cluster.options.key_prefix);
   for (const NodeList::Node& node : list_) {
     Node& its = of(node.number);
     its.times_to_ask = looks_at_the_clock;
@@ -130,7 +129,7 @@ void StatusInquiry::start(Driver& driver) {
     ask(size, {"DBSIZE"});
     // One call is enough: which keys come first in the table is a matter of chance.
     ask(sample, {"SCAN", "0", "COUNT", keys_in_a_sample});
-    ask(script, {"EVAL", probing_script, "1", nobodys_key, "quorumlock:wake:-"});
+    ask(script, {"EVAL", redis::probing_script, "1", key, "quorumlock:wake:-"});
     for (std::size_t i = 0; i < probes_.size(); ++i) {
       ++its.to_come;
       const std::vector<std::string_view> words(probes_[i].words.begin(), probes_[i].words.end());
@@ -233,7 +232,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
 }
 
 void StatusInquiry::note_right(int node, std::string_view right, const Reply& reply) {
-  if (is_forbidden(right, reply)) status_of(node).access.missing_rights.emplace_back(right);
+  if (redis::is_forbidden(right, reply)) status_of(node).access.missing_rights.emplace_back(right);
 }
 
 /// Estimates the number of fencing counters from their part of a sample of the keys.
@@ -309,7 +308,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   status.enrolment.enrolments = enrolment.enrolments();
   if (status.enrolment.standing != NodeEnrolment::Standing::unknown) {
     const auto& refused = link.greeting().writes_refused();
-    status.access.scripts = !refused || refused->vote != Vote::unauthorized;
+    status.access.scripts = !refused || refused->vote != Vote::unauthorized || refused->in_script;
   }
   if (status.enrolment.standing == NodeEnrolment::Standing::quarantined ||
       status.enrolment.standing == NodeEnrolment::Standing::refused) {
@@ -351,19 +350,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   const bool wrong_clock = status.state == NodeState::up && mistrusted;
   status.reason = wrong_clock ? Vote::clock_jumped : link.reason();
   status.votes = status.state == NodeState::up && status.reason == Vote::pending;
-  if (!status.votes) {
-    status.trouble = trouble_of(driver, node);
-    return;
-  }
-  // Only such questions show that the node would refuse each attempt of this user.
-  const bool fencing = driver.cluster().options.fencing;
-  const auto fatal = std::ranges::find_if(missing, [fencing](const std::string& right) {
-    return is_needed_by_every_lock(right, fencing);
-  });
-  if (fatal == missing.end()) return;
-  status.votes = false;
-  status.reason = Vote::unauthorized;
-  status.trouble = without(*fatal);
+  if (!status.votes) status.trouble = trouble_of(driver, node);
 }
 
 std::string StatusInquiry::trouble_of(const Driver& driver, int node) {

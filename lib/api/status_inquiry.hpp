@@ -9,9 +9,9 @@
 #include <quorumlock/result.hpp>
 #include <quorumlock/status.hpp>
 
-#include "api/rights.hpp"
 #include "config/node_list.hpp"
 #include "loop/inquiry.hpp"
+#include "redis/rights.hpp"
 
 namespace quorumlock::detail {
 
@@ -58,7 +58,7 @@ class StatusInquiry final : public Inquiry {
   ClusterStatus status_;
   NodeList list_;  ///< a copy: the driver's list may change meanwhile
   std::vector<Node> nodes_;
-  std::vector<Probe> probes_;
+  std::vector<redis::Probe> probes_;
   int to_come_ = 0;  // nodes that are still being asked
 };
 

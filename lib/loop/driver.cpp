@@ -8,6 +8,7 @@
 #include "config/label.hpp"
 #include "loop/runtime.hpp"
 #include "redis/keys.hpp"
+#include "redis/rights.hpp"
 
 namespace quorumlock::detail {
 namespace {
@@ -38,7 +39,8 @@ std::vector<redis::Link::Config> link_configs(const Cluster& cluster) {
                       .only_looks = cluster.purpose == Cluster::Purpose::to_look,
                       .node = cluster.members[i]},
                      cluster.purpose == Cluster::Purpose::to_look ? largest_client_list
-                                                                  : redis::ReplyReader::max_bytes});
+                                                                  : redis::ReplyReader::max_bytes,
+                     redis::needs_of_every_lock(options.key_prefix, options.fencing)});
   }
   return links;
 }
@@ -146,7 +148,7 @@ void Driver::keep_stats() {
   core::Engine& engine = session_.engine();
   Stats stats = engine.stats(Clock::now());
   for (const int node : session_.nodes()) {
-    // The engine goes on asking a node that refuses writes.
+    // The engine goes on asking a node that refuses writes, or this user.
     NodeStats& its = stats.nodes[static_cast<std::size_t>(node)];
     its.counts = its.counts && link(node).reason() == Vote::pending;
   }

@@ -6,6 +6,7 @@
 #include "redis/info.hpp"
 #include "redis/keys.hpp"
 #include "redis/numbers.hpp"
+#include "redis/rights.hpp"
 #include "redis/scripts.hpp"
 #include "redis/verbs/vote.hpp"
 #include "redis/words.hpp"
@@ -49,7 +50,7 @@ core::Tag tag_of(Later question) {
 Greeting::Greeting(Config config) : config_(std::move(config)) {}
 
 void Greeting::begin(WriteBuffer& out) {
-  const auto ask = [&](Question question, std::initializer_list<std::string_view> words) {
+  const auto ask = [&](Question question, const std::vector<std::string_view>& words) {
     questions_.push(question);
     append_command(out.text(), words);
   };
@@ -74,8 +75,8 @@ void Greeting::begin(WriteBuffer& out) {
                                &renew_script, &release_script}) {
     ask(Question::script, {"SCRIPT", "LOAD", script->source});
   }
-  ask(Question::writable, {"EVAL", writable_script.source, "0"});
-  ask(Question::writable_by_sha, {"EVALSHA", writable_script.sha1, "0"});
+  ask(Question::writable, would_write("EVAL", writable_script.source));
+  ask(Question::writable_by_sha, would_write("EVALSHA", writable_script.sha1));
   ask(Question::record, {"MGET", enrolment_key, members_key});
   ask(Question::server, {"INFO", "server"});
 }
@@ -197,9 +198,21 @@ std::optional<Greeting::Trouble> Greeting::on_fence(const Reply& reply) {
   return std::nullopt;
 }
 
-/// Returns why a server does not run the script that would write; unset if it does, or if its
-/// answer says nothing about writes. A busy server's last answer stands.
+std::vector<std::string_view> Greeting::would_write(std::string_view command,
+                                                    std::string_view script) const {
+  std::vector<std::string_view> words = {command, script, "0"};
+  words.insert(words.end(), config_.needs.begin(), config_.needs.end());
+  return words;
+}
+
+/// Returns why a server does not run the script that would write, or which right that has missed;
+/// unset if all is well, or if its answer says nothing about writes. A busy server's last answer
+/// stands.
 std::optional<Greeting::Trouble> Greeting::refusal_of_writes(const Reply& reply) const {
+  const bool is_need = std::ranges::find(config_.needs, reply.text) != config_.needs.end();
+  if (is_need && right_named(reply.text) != nullptr) {
+    return Trouble{without(reply.text), Vote::unauthorized, true};
+  }
   if (reply.type != Reply::Type::error) return std::nullopt;
   const Vote vote = vote_of_error(reply.text);
   if (vote == Vote::busy || vote == Vote::loading) return writes_refused_;
@@ -215,14 +228,14 @@ void Greeting::on_writable_by_sha(const Reply& reply) {
 
 void Greeting::ask_facts(Time now, WriteBuffer& out, Pipeline& pipeline) {
   if (std::exchange(asks_facts_, true)) return;
-  const auto ask = [&](Later question, std::initializer_list<std::string_view> words) {
+  const auto ask = [&](Later question, const std::vector<std::string_view>& words) {
     pipeline.add(now, tag_of(question), true);
     append_command(out.text(), words);
   };
   ask(Later::replication, {"INFO", "replication"});
   if (config_.fails_over) ask(Later::fence, {"CONFIG", "GET", fence_settings});
-  ask(Later::writable, {"EVAL", writable_script.source, "0"});
-  ask(Later::writable_by_sha, {"EVALSHA", writable_script.sha1, "0"});
+  ask(Later::writable, would_write("EVAL", writable_script.source));
+  ask(Later::writable_by_sha, would_write("EVALSHA", writable_script.sha1));
 }
 
 void Greeting::set_login(const Login& login, bool connected) {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <quorumlock/outcome.hpp>
 
@@ -30,11 +32,14 @@ class Greeting {
     int db = 0;
     /// Sentinels may put another server in the place of this one.
     bool fails_over = false;
+    /// The arguments of the script `writable`; see needs_of_every_lock().
+    std::vector<std::string> needs = {};
   };
   /// Something that is wrong with an answer.
   struct Trouble {
     std::string why;
     Vote vote = Vote::pending;  ///< the node's vote if the connection is given up; else pending
+    bool in_script = false;     ///< the server runs our scripts, and one of them says so
   };
 
   explicit Greeting(Config config);
@@ -81,8 +86,8 @@ class Greeting {
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
   [[nodiscard]] const RecordTexts& texts() const { return texts_; }
   [[nodiscard]] const Login& login() const { return config_.login; }
-  /// Why the server refuses every write, or our scripts, in its own words. Unset: it takes them, as
-  /// far as it has answered.
+  /// Why the server refuses every write or our scripts, in its own words, or which right to a lock
+  /// this user lacks. Unset: it grants locks, as far as it has answered.
   [[nodiscard]] const std::optional<Trouble>& writes_refused() const { return writes_refused_; }
   /// The number of our connection, if the server has reported it.
   [[nodiscard]] const std::optional<std::int64_t>& client_id() const { return client_id_; }
@@ -108,6 +113,9 @@ class Greeting {
     record,
     server,
   };
+  /// The words of EVAL or EVALSHA for the script that would write.
+  [[nodiscard]] std::vector<std::string_view> would_write(std::string_view command,
+                                                          std::string_view script) const;
   std::optional<Trouble> on_server(const Reply& reply);
   void on_replication(const Reply& reply);
   std::optional<Trouble> on_fence(const Reply& reply);

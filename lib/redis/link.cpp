@@ -29,7 +29,8 @@ const Reply* error_in(const Reply& reply) {
 Link::Link(Config config, core::Random& random)
     : RespWire(std::move(config.endpoint), config.largest_reply),
       attempts_(config.connect_timeout, random),
-      greeting_({endpoint().login, endpoint().db, endpoint().sentinels.has_value()}),
+      greeting_({endpoint().login, endpoint().db, endpoint().sentinels.has_value(),
+                 std::move(config.needs)}),
       orphan_(config.node_timeout),
       right_(std::move(config.enrolment), random),
       pipeline_(config.node_timeout, config.connect_timeout) {}
@@ -386,7 +387,8 @@ Link::Event* Link::next(Time now) {
       trouble_ = "gave an answer that does not belong to the question";
     }
     if (answer.vote == Vote::not_enrolled) doubt(now);
-    if (error != nullptr && vote_of_error(error->text) == Vote::refuses_writes) ask_facts_soon(now);
+    const Vote vote = error == nullptr ? Vote::pending : vote_of_error(error->text);
+    if (vote == Vote::refuses_writes || vote == Vote::unauthorized) ask_facts_soon(now);
     return &event_;
   }
 }

@@ -52,6 +52,7 @@ class Link final : public RespWire {
     core::Duration connect_timeout{};
     Enrolment::Config enrolment = {};
     std::size_t largest_reply = ReplyReader::max_bytes;
+    std::vector<std::string> needs = {};  ///< see Greeting::Config
   };
 
   /// Open a socket to the endpoint; on_open or on_closed follows.

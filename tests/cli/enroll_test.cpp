@@ -375,6 +375,9 @@ TEST(EnrollRenamed, NodesWithoutACommandOfTheScriptsCastNoVote) {
     words.insert(words.begin(), {QUORUMLOCK_PROGRAM, "--nodes", cluster.urls()[0]});
     return Program(words).finish();
   };
+  const Ended as_new = run({"enroll", "--new"});
+  EXPECT_EQ(as_new.code, 64) << as_new.out;
+  EXPECT_THAT(as_new.err, HasSubstr(" does not let this user call time, and so grants no lock"));
   cluster.enrol(0);
   EXPECT_EQ(run({"acquire", "one"}).code, 69);
   const json status = json::parse(run({"--json", "status"}).out);

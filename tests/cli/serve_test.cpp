@@ -116,6 +116,18 @@ TEST_F(Serve, IsNotReadyIfTheNodesRefuseEveryWrite) {
   EXPECT_TRUE(eventually([&] { return server.get("/readyz").status == 200; }));
 }
 
+TEST_F(Serve, IsNotReadyIfTheNodesGrantItsUserNothing) {
+  // The probe of a load balancer and the metrics say the same.
+  const Server server = serve();
+  EXPECT_EQ(server.get("/readyz").status, 200);
+  for (const int node : {0, 2}) cluster.raw(node, {"ACL", "SETUSER", cluster.user(), "-time"});
+  EXPECT_TRUE(eventually([&] { return server.get("/readyz").status == 503; }));
+  EXPECT_THAT(server.get("/metrics").body, HasSubstr("quorumlock_nodes_voting 1\n"));
+  for (const int node : {0, 2}) cluster.raw(node, {"ACL", "SETUSER", cluster.user(), "+time"});
+  EXPECT_TRUE(eventually([&] { return server.get("/readyz").status == 200; }));
+  EXPECT_THAT(server.get("/metrics").body, HasSubstr("quorumlock_nodes_voting 3\n"));
+}
+
 TEST_F(Serve, SendsChangesToItsViewers) {
   // Each change comes by itself: a lock, its waiter, a node that dies.
   const Server server = serve();

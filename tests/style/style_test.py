@@ -173,10 +173,9 @@ RULES = [
      ("lib/api/a.cpp", '#include "admin/lock_list.hpp"\n'),
      ("lib/api/a.cpp", '#include "loop/inquiry.hpp"\n')),
     (may_include("admin/", "the operator's library asks nodes by quorumlock/detail/node_questions.hpp",
-                 lambda name: not is_ours(name, "config", "loop", "uv", "tls")
-                 and (not is_ours(name, "api") or name == '"api/rights.hpp"')),
+                 lambda name: not is_ours(name, "config", "loop", "api", "uv", "tls")),
      ("admin/a.cpp", '#include "loop/driver.hpp"\n'),
-     ("admin/a.cpp", '#include "api/rights.hpp"\n#include "redis/keys.hpp"\n')),
+     ("admin/a.cpp", '#include "redis/rights.hpp"\n#include "redis/keys.hpp"\n')),
     (may_include("tools/", "the programs use the public headers only",
                  lambda name: not is_ours(name, "core", "redis", "uv", "tls", "config", "loop",
                                           "admin", "api")),

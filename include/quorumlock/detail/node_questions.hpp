@@ -32,8 +32,8 @@ struct ListedNode {
   /// A clause, if another address leads to the same server, or if it does not say which run it is.
   std::string unfit{};
   bool is_enrolled = false;  ///< whether its record lets it vote
-  std::string refusal{};     ///< how it refuses writes; empty if it takes them
-  bool may_relent = false;   ///< whether it refuses them for now only
+  std::string refusal{};     ///< why it grants no lock; empty if it would
+  bool may_relent = false;   ///< whether it refuses for now only
 };
 /// The nodes of a group, as a coordinator knows them.
 struct ListedGroup {

@@ -1,10 +1,12 @@
 #include "redis/greeting.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "redis/rights.hpp"
 #include "support/link_driver.hpp"
 #include "support/made_reply.hpp"
 
@@ -176,6 +178,36 @@ TEST_F(GreetingTest, ARefusalOfEveryWriteIsNotedInTheServersWords) {
   EXPECT_EQ(greeting.writes_refused()->why, "NOPERM *** may not run the 'evalsha' command");
   greeting.begin(out);
   EXPECT_FALSE(greeting.writes_refused()) << "of the connection before";
+}
+
+TEST_F(GreetingTest, ARightThatEveryLockNeedsIsAskedForWithWrites) {
+  greeting = Greeting({.login = {}, .needs = redis::needs_of_every_lock("locks:", true)});
+  const auto greet_with = [this](const std::string& answer) {
+    greeting.begin(out);
+    int asked = 0;
+    for (const std::string& question : written()) {
+      const bool would_write = question.find(" writable 0 ") != question.npos;
+      if (would_write) {
+        ++asked;
+        EXPECT_THAT(question, testing::EndsWith(
+                                  " quorumlock:released:locks:-:- set time exists type getrange "
+                                  "~locks:* ~quorumlock:fence:locks:* ~quorumlock:queue:locks:*"));
+      }
+      hear(would_write ? answer : LinkDriver::answer_to(question, {}));
+    }
+    EXPECT_EQ(asked, 2) << "by EVAL and by EVALSHA";
+    return greeting.writes_refused();
+  };
+  EXPECT_FALSE(greet_with(":1\r\n"));
+  EXPECT_FALSE(greet_with("$3\r\nfoo\r\n")) << "nothing that was asked for";
+  const auto lacks = greet_with("$4\r\ntime\r\n");
+  ASSERT_TRUE(lacks);
+  EXPECT_EQ(lacks->vote, Vote::unauthorized);
+  EXPECT_EQ(lacks->why, "does not let this user call time, and so grants no lock");
+  EXPECT_EQ(greet_with("$8\r\n~locks:*\r\n").value_or(Greeting::Trouble()).why,
+            "does not let this user use the keys locks:*, and so grants no lock");
+  EXPECT_EQ(redis::needs_of_every_lock("", false),
+            (std::vector<std::string>{"quorumlock:released:-:-", "set"}));
 }
 
 TEST_F(GreetingTest, AnAnswerThatSaysNothingAboutWritesIsNoRefusal) {

@@ -1,11 +1,11 @@
-#include "api/rights.hpp"
+#include "redis/rights.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "redis/keys.hpp"
 #include "redis/verbs/vote.hpp"
 
-namespace quorumlock::detail {
+namespace quorumlock::redis {
 namespace {
 
 constexpr std::string_view no_lock = "grants no lock";
@@ -117,7 +117,7 @@ std::vector<Probe> probes(std::string_view key_prefix) {
       {"client|setname", {"CLIENT", "SETNAME", "no name"}},
       {"script|load", {"SCRIPT", "LOAD", "return 1"}},
       {"set", {"SET", std::string(key_prefix) + "-", "", "NX", "XX"}},
-      {"get", {"GET", std::string(redis::enrolment_key)}},
+      {"get", {"GET", std::string(enrolment_key)}},
       {"ping", {"PING"}},
       {"unsubscribe", {"UNSUBSCRIBE", "quorumlock:wake:-"}},
   };
@@ -135,12 +135,25 @@ std::vector<Probe> probes(std::string_view key_prefix) {
   return all;
 }
 
-bool is_needed_by_every_lock(std::string_view name, bool fencing) {
-  const Right* const right = right_named(name);
-  if (right == nullptr) return false;
-  // Without fencing a lock is had by SET alone, outside a script.
-  if (!fencing) return right->lost == no_lock && (name == "set" || right->name == "~PREFIX*");
-  return right->lost == no_lock || right->lost == no_fenced_lock;
+std::string nobodys_key(std::string_view key_prefix) {
+  return std::string(released_prefix) + std::string(key_prefix) + "-:-";
+}
+
+std::vector<std::string> needs_of_every_lock(std::string_view key_prefix, bool fencing) {
+  std::vector<std::string> all = {nobodys_key(key_prefix)};
+  for (const Right& right : rights) {
+    // Without fencing a lock is had by SET alone, outside a script.
+    const bool always = right.name == "set" || right.name == "~PREFIX*";
+    const bool needed = right.lost == no_lock || right.lost == no_fenced_lock;
+    if (!needed || (!fencing && !always)) continue;
+    std::string name(right.name);
+    if (is_of_keys(name)) {
+      if (key_prefix.empty()) continue;
+      name.replace(name.find(any_prefix), any_prefix.size() - 1, key_prefix);
+    }
+    all.push_back(std::move(name));
+  }
+  return all;
 }
 
 std::string without(std::string_view name) {
@@ -174,11 +187,11 @@ for _, call in ipairs(calls) do
 end
 return missing)";
 
-bool is_forbidden(std::string_view right, const redis::Reply& reply) {
-  if (reply.type != redis::Reply::Type::error) return false;
-  if (redis::is_unknown_command(reply.text)) return !is_of_keys(right);
-  return redis::refuses_keys(reply.text) == is_of_keys(right) &&
-         redis::vote_of_error(reply.text) == Vote::unauthorized;
+bool is_forbidden(std::string_view right, const Reply& reply) {
+  if (reply.type != Reply::Type::error) return false;
+  if (is_unknown_command(reply.text)) return !is_of_keys(right);
+  return refuses_keys(reply.text) == is_of_keys(right) &&
+         vote_of_error(reply.text) == Vote::unauthorized;
 }
 
-}  // namespace quorumlock::detail
+}  // namespace quorumlock::redis

@@ -8,7 +8,7 @@
 #include "redis/reply.hpp"
 
 // Which rights of a node's access control list the library needs, and what is lost without one.
-namespace quorumlock::detail {
+namespace quorumlock::redis {
 
 /// A right to a command, a channel or keys.
 struct Right {
@@ -23,8 +23,11 @@ bool is_of_keys(std::string_view right);
 /// The right with this name, or null. The keys of locks have the same right whatever their prefix.
 const Right* right_named(std::string_view name);
 
-/// Whether no lock at all is granted to a user without this right.
-bool is_needed_by_every_lock(std::string_view name, bool fencing);
+/// A key that nobody uses: no token is "-".
+std::string nobodys_key(std::string_view key_prefix);
+/// The arguments of the script `writable`, by which it looks for the rights without which no lock
+/// at all is granted. If `key_prefix` is empty, the keys of locks are left out.
+std::vector<std::string> needs_of_every_lock(std::string_view key_prefix, bool fencing);
 /// What a missing right forbids and costs, as a clause about the node; empty if it is not known.
 std::string without(std::string_view name);
 
@@ -41,6 +44,6 @@ std::vector<Probe> probes(std::string_view key_prefix);
 extern const std::string_view probing_script;
 
 /// Whether a reply says that the user lacks this right, or that the server has no such command.
-bool is_forbidden(std::string_view right, const redis::Reply& reply);
+bool is_forbidden(std::string_view right, const Reply& reply);
 
-}  // namespace quorumlock::detail
+}  // namespace quorumlock::redis
