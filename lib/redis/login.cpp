@@ -1,6 +1,9 @@
 #include "redis/login.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
 #include "redis/words.hpp"
 
@@ -10,6 +13,19 @@ namespace {
 /// Room for what is usually sent in the turn after an AUTH: if the buffer grew meanwhile, a copy of
 /// the password would stay in its old memory.
 constexpr std::size_t room_after_login = std::size_t{64} << 10;
+
+/// A password that is shorter is likely to be a part of the server's own words.
+constexpr std::size_t guessable = 6;
+
+/// Whether a server says this to anybody, whatever the password is.
+bool is_fixed(std::string_view text) {
+  constexpr std::string_view all[] = {
+      "WRONGPASS invalid username-password pair or user is disabled.",
+      "ERR AUTH <password> called without any password configured for the default user. Are you "
+      "sure your configuration is correct?",
+      "NOAUTH Authentication required.", "ERR max number of clients reached"};
+  return std::ranges::find(all, text) != std::end(all);
+}
 
 }  // namespace
 
@@ -36,10 +52,14 @@ void append_login(std::string& out, const Login& login) {
 
 std::string words_of(const Reply& reply, const Login& login) {
   const std::string_view password = login.password;
-  if (password.empty()) return words_of(reply);
+  if (password.empty() || is_fixed(reply.text)) return words_of(reply);
   constexpr std::string_view hidden = "***";
   std::string words(reply.text);  // the whole, since words_of() may cut a password in two
-  for (std::size_t at = words.find(password); at != words.npos;
+  if (password.size() < guessable) {
+    // What is left around it would show it.
+    words = words.substr(0, words.find(' ')) + ' ' + std::string(hidden);
+  }
+  for (std::size_t at = words.find(password); at != words.npos && password.size() >= guessable;
        at = words.find(password, at + hidden.size())) {
     words.replace(at, password.size(), hidden);
   }

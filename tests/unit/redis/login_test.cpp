@@ -99,6 +99,20 @@ TEST(LoginOnLink, ARefusedPasswordLosesNothingAndIsNotTriedAgain) {
   EXPECT_NE(driver.notes().back().find("'locker' '***'"), std::string::npos);
 }
 
+TEST(Login, AShortPasswordIsNotShownByWhatIsAroundIt) {
+  const auto said = [](const std::string& words, const std::string& password) {
+    return redis::words_of({redis::Reply::Type::error, 0, words, {}}, {"", password});
+  };
+  const std::string refused = "WRONGPASS invalid username-password pair or user is disabled.";
+  for (const std::string password : {"p", "user", "password"}) {
+    EXPECT_EQ(said(refused, password), refused) << "whatever the password is";
+  }
+  for (const std::string password : {"c", "z", "may"}) {
+    EXPECT_EQ(said("NOPERM may not run the 'set' command", password), "NOPERM ***");
+  }
+  EXPECT_EQ(said("ERR no 'hunter2' here", "hunter2"), "ERR no '***' here");
+}
+
 TEST(LoginOnLink, WaitsForTheGreetingAndForTheRecord) {
   // While the greeting goes on, and while commands wait for the record, a new password waits, too.
   LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
