@@ -241,6 +241,17 @@ TEST_F(LockCommands, ATokenThatCannotBePrintedLocksNothing) {
   }
 }
 
+TEST_F(LockCommands, AFullStandardOutputIsReported) {
+  // A document that reports it goes to standard error then, and help is output, too.
+  for (const std::string words :
+       {"status", "--json status", "--json locks", "--help", "run --help", "--version"}) {
+    const Ended ended =
+        Program({"sh", "-c", QUORUMLOCK_PROGRAM " " + words + " >/dev/full"}, {nodes()}).finish();
+    EXPECT_EQ(ended.code, 1) << words;
+    EXPECT_THAT(ended.err, HasSubstr("cannot write to standard output: No space left")) << words;
+  }
+}
+
 TEST_F(LockCommands, AnInterruptedWaitLeavesNothing) {
   // Another client holds two nodes, the third grants each attempt for a moment; then comes SIGINT.
   hold("orders");

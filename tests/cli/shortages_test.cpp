@@ -49,6 +49,22 @@ TEST_F(ShortagesOfTheProgram, EachNumberOfDescriptorsIsEnoughOrReported) {
   }
 }
 
+TEST_F(ShortagesOfTheProgram, EachAmountOfMemoryIsEnoughOrReported) {
+  // Below the least amount the dynamic loader ends it.
+  constexpr int step = 1024;
+  int least = step, done = 0;
+  while (run_under("-v " + std::to_string(least), {"--version"}).code != 0) least += step;
+  for (int room = least; done < 3; room += step) {
+    const Ended ended = run_under("-v " + std::to_string(room), {"status"});
+    if (ended.code == 0) {
+      ++done;
+      continue;
+    }
+    EXPECT_EQ(ended.code, 1) << room << ": " << ended.err;
+    EXPECT_THAT(ended.err, testing::AnyOf(HasSubstr("memory"), HasSubstr("temporarily"))) << room;
+  }
+}
+
 TEST_F(ShortagesOfTheProgram, EachNumberOfProcessesIsEnoughOrReported) {
   // The program needs a thread, a process for the command and one that guards it. Other processes
   // of the same user count, too.

@@ -7,6 +7,8 @@
 #include <new>
 #include <quorumlock/event.hpp>
 #include <quorumlock/version.hpp>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "arguments.hpp"
@@ -107,7 +109,12 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
   try {
     app.parse(std::move(words));
   } catch (const CLI::Success& asked) {  // --help and the like
-    return app.exit(asked);
+    std::ostringstream text;
+    const int code = app.exit(asked, text, text);
+    std::string shown = text.str();
+    while (shown.ends_with('\n')) shown.pop_back();
+    print(shown);
+    return code;
   } catch (const CLI::Error& error) {
     check_words(app, true);  // the value of a misspelt option may have been taken for the command
     check_command(app, arguments.command);
@@ -134,7 +141,8 @@ int report(const Failure& failure, const Arguments& arguments) {
     }
     if (!arguments.json) print_timeline(failure.outcome());
   } catch (const Failure&) {
-    // The output has no reader; the exit code still reports the failure.
+    // Where standard output takes nothing, standard error may; the exit code reports the failure.
+    if (to == stdout) std::fprintf(stderr, "quorumlock: %s\n", sentence.c_str());
   }
   return failure.exit_code();
 }
@@ -154,6 +162,8 @@ int main(int argc, char** argv) {
       return parse_and_run(arguments, globals);
     } catch (const Failure& failure) {
       return report(failure, arguments);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
       return report(Failure::local(error.what()), arguments);
     }
