@@ -66,6 +66,7 @@ void oversee() {
   sigaddset(&signals, SIGCHLD);
   sigaddset(&signals, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // it inherits what a killed overseer leaves
   const pid_t overseer = ::fork();
   if (overseer < 0) fail("cannot fork");
   if (overseer != 0) {
@@ -75,6 +76,7 @@ void oversee() {
     int status = 0;
     while (::waitpid(overseer, &status, 0) < 0 && errno == EINTR) {
     }
+    end_all();  // which leaves something to do only if the overseer was killed
     end_like(status);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);

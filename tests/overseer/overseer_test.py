@@ -52,7 +52,14 @@ class Killed(unittest.TestCase):
         while not condition():
             self.assertLess(time.monotonic(), ends, f"{what}: {ours(self.folder)}")
 
-    def kill(self, words, servers, **environment):
+    def overseer(self):
+        """The process that waits for the end of the program, and does nothing else."""
+        overseers = [pid for pid in ours(self.folder)
+                     if pathlib.Path(f"/proc/{pid}/comm").read_text() == "overseer\n"]
+        self.assertEqual(len(overseers), 1, ours(self.folder))
+        return overseers[0]
+
+    def kill(self, words, servers, end=subprocess.Popen.kill, **environment):
         """Kills the program once these servers run, and demands that nothing of it is left."""
         program = subprocess.Popen(words, env={**os.environ, "TMPDIR": self.folder, **environment},
                                    stdout=subprocess.DEVNULL)
@@ -65,7 +72,7 @@ class Killed(unittest.TestCase):
             return all(sum(kind in words for words in running) >= count for kind, count in servers.items())
 
         self.until("its servers do not run", all_run)
-        program.kill()
+        end(program)
         self.assertEqual(program.wait(), -signal.SIGKILL)
         self.until("something is left", lambda: not ours(self.folder))
 
@@ -77,12 +84,19 @@ class Killed(unittest.TestCase):
         self.kill([CLI_TESTS, "--gtest_filter=ClusterCommand.StartedTwiceIsTheSameCluster"],
                   {"redis-server": 3})
 
-    def test_a_script_whose_ctest_is_killed(self):
+    def script(self):
+        """A script that starts a cluster and goes on for longer than any patience."""
         port = next(port for port in random.sample(range(20000, 30000, 5), 2000)
                     if all(is_free(port + node) for node in range(5)))
-        start = f"{QUORUMLOCK} cluster start --dir {self.folder}/nodes --port {port}; sleep 1000; true"
-        self.kill(["sh", "-c", f'"$0" sh -c "$1"; true', OVERSEEN, start], {"redis-server": 5, "sleep": 1},
+        return f"{QUORUMLOCK} cluster start --dir {self.folder}/nodes --port {port}; sleep 1000; true"
+
+    def test_a_script_whose_ctest_is_killed(self):
+        self.kill(["sh", "-c", '"$0" sh -c "$1"; true', OVERSEEN, self.script()], {"redis-server": 5, "sleep": 1},
                   CTEST_INTERACTIVE_DEBUG_MODE="1")
+
+    def test_a_script_whose_overseer_is_killed(self):
+        self.kill([OVERSEEN, "sh", "-c", self.script()], {"redis-server": 5, "sleep": 1},
+                  lambda _: os.kill(self.overseer(), signal.SIGKILL))
 
 
 class Ended(unittest.TestCase):
