@@ -217,7 +217,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       status.enrolment.max_ttl = std::chrono::milliseconds(found->terms.max_ttl_ms);
       status.enrolment.fencing_memory = std::chrono::seconds(found->terms.fencing_memory_s);
       of(node).floor = found->floor;
-      if (found->floor != 0) {
+      if (found->since != 0) {  // a settled change leaves a floor that rests on counters
         status.enrolment.clocks_order_fences_since =
             std::chrono::system_clock::time_point(std::chrono::microseconds(found->since));
       }

@@ -1,4 +1,5 @@
 #include <array>
+#include <atomic>
 #include <future>
 #include <list>
 #include <ranges>
@@ -105,10 +106,12 @@ TEST_F(Forms, ByToken) {
 TEST_F(Forms, ABadArgumentIsReportedAfterTheCall) {
   // The handler never runs inside the call that took it.
   bool inside = true;
+  std::atomic<int> called = 0;
   const auto late = [&](auto then) {
-    return [&inside, then](auto value) mutable {
+    return [&inside, &called, then](auto value) mutable {
       EXPECT_FALSE(inside);
       then(std::move(value));
+      ++called;
     };
   };
   on_loop(coordinator, [&] {
@@ -119,6 +122,7 @@ TEST_F(Forms, ABadArgumentIsReportedAfterTheCall) {
     coordinator.async_inspect("", late([](const auto&) {}));
     inside = false;
   });
+  EXPECT_TRUE(eventually([&] { return called == 4; }));
 }
 
 TEST_F(Forms, MutexesLockForALeaseAndUnlockForTheirThread) {

@@ -87,7 +87,8 @@ TEST_F(Renewal, EndsAtMaxHold) {
   EXPECT_GT(latest, first_end);
   EXPECT_LE(latest, acquired + 6s);
   EXPECT_GE(Clock::now(), latest);
-  EXPECT_TRUE(told.stop_requested());
+  // The loop's thread may have had no processor for longer than the margin.
+  EXPECT_TRUE(eventually([&] { return told.stop_requested(); }));
   EXPECT_TRUE(fails_with(lease.release(), Errc::expired));
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }

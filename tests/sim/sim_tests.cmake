@@ -73,6 +73,7 @@ set(simulated
   redis/orphan
   redis/pipeline
   redis/reply
+  redis/rights
   redis/subscriber
   redis/timed_wait
   redis/verbs/acquire

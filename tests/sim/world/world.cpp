@@ -41,7 +41,7 @@ void World::begin_nodes() {
     Database& data = server.data[0];
     redis::EnrolmentRecord record;
     record.run_id = server.run().id();
-    record.nonce = "0";
+    record.nonce.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
     record.terms.max_ttl_ms = draw.max_ttl / 1ms;
     redis::Membership members{1, 0, redis::MembersPhase::settled, name_of(node), {}, list};
     if (draw.begins_announced) {

@@ -354,6 +354,7 @@ TEST(Repair, IsLeftToOthersIfThisUserMayNotReadOrWriteCounters) {
     driver.reply(1, scan, step == 0 ? refused : found("0", {"quorumlock:fence:a"}));
     if (step > 0) driver.reply(1, "MGET", step == 1 ? refused : bulks({"41"}));
     if (step > 1) driver.reply(2, "EVAL repair 2", refused);
+    driver.tell_facts(2);
     driver.reply(2, "EVAL release 0 quorumlock:repairer ", ":1\r\n");
     EXPECT_TRUE(driver.session.link(2).enrolment().awaits_operator());
     driver.pass(1s);
