@@ -56,12 +56,15 @@ std::string words_of(const Reply& reply, const Login& login) {
   constexpr std::string_view hidden = "***";
   std::string words(reply.text);  // the whole, since words_of() may cut a password in two
   if (password.size() < guessable) {
-    // What is left around it would show it.
-    words = words.substr(0, words.find(' ')) + ' ' + std::string(hidden);
-  }
-  for (std::size_t at = words.find(password); at != words.npos && password.size() >= guessable;
-       at = words.find(password, at + hidden.size())) {
-    words.replace(at, password.size(), hidden);
+    // What is left around it would show it, and the first word may be it.
+    const std::string code = words.substr(0, words.find(' '));
+    const bool shows = code.find(password) != code.npos;
+    words = shows ? hidden : code + ' ' + std::string(hidden);
+  } else {
+    for (std::size_t at = words.find(password); at != words.npos;
+         at = words.find(password, at + hidden.size())) {
+      words.replace(at, password.size(), hidden);
+    }
   }
   Reply shown = reply;
   shown.text = words;

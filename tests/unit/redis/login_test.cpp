@@ -110,6 +110,7 @@ TEST(Login, AShortPasswordIsNotShownByWhatIsAroundIt) {
   for (const std::string password : {"c", "z", "may"}) {
     EXPECT_EQ(said("NOPERM may not run the 'set' command", password), "NOPERM ***");
   }
+  EXPECT_EQ(said("zz 1", "zz"), "***") << "the first word may be the password";
   EXPECT_EQ(said("ERR no 'hunter2' here", "hunter2"), "ERR no '***' here");
 }
 
