@@ -234,7 +234,7 @@ const std::vector<KnownMutant>& known_mutants() {
        Focus::traps},
       {Mutant::decided_record_kept, "decided-record-kept",
        "a node at a decided step that others have passed, or decided otherwise, keeps its record",
-       5000, Focus::forks},
+       20000, Focus::forks},
       {Mutant::names_without_a_database, "names-without-a-database",
        "two databases of one server are one member of the list", 2000, Focus::databases},
       {Mutant::candidate_of_others_prolonged, "candidate-of-others-prolonged",
