@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the library, the program and the unit tests without TLS, and runs the last: no OpenSSL is needed or
-# linked, and rediss:// is refused in a sentence.
+# linked, and rediss:// is refused in a sentence. The library is built as a part of another project, too.
 #
 #   no_tls_test.sh
 set -euo pipefail
@@ -43,4 +43,5 @@ refused 64 'built without TLS' "$program" cluster start --tls --dir "$work/clust
 echo '{"nodes": ["redis://127.0.0.1:1"], "tls": {"ca_file": "/ca.pem"}}' >"$work/config.json"
 refused 64 'tls is given' "$program" --config "$work/config.json" status
 "$work/build/tests/unit_tests" --gtest_brief=1 || fail "the unit tests without TLS"
+"$root/tests/package/parent_test.sh" --without-tls
 echo "no_tls: ok"

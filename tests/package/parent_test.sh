@@ -1,10 +1,10 @@
 #!/bin/bash
 # Builds the library as a part of another project: by add_subdirectory and by FetchContent, with
-# BUILD_SHARED_LIBS unset, ON and OFF, and with hidden symbols. The first of these builds is without TLS, too
-# (no_tls_test.sh has more). Then that project installs the static library, and the installed one is used by
-# find_package and by pkg-config from another place.
+# BUILD_SHARED_LIBS unset, ON and OFF, and with hidden symbols. Then that project installs the static library,
+# and the installed one is used by find_package and by pkg-config from another place. With --without-tls only
+# the first: it builds the shared library, too, and without TLS. A night's no_tls_test.sh asks for that.
 #
-#   parent_test.sh
+#   parent_test.sh [--without-tls]
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -43,8 +43,13 @@ echo "== BUILD_SHARED_LIBS unset: the library is shared, and the parent's own st
 poison_openssl "$work/poison"
 configure unset -DOWN_TYPE=STATIC_LIBRARY -DQUORUMLOCK_TYPE=SHARED_LIBRARY -DQUORUMLOCK_TLS=OFF \
   -DQUORUMLOCK_TESTING=OFF -DQUORUMLOCK_WARNINGS_AS_ERRORS=ON "-DCMAKE_CXX_FLAGS=-isystem $work/poison"
-build_and_run unset
-needs_no_openssl "$work/unset/quorumlock/lib/libquorumlock.so"
+if [[ ${1:-} == --without-tls ]]; then
+  build_and_run unset
+  needs_no_openssl "$work/unset/quorumlock/lib/libquorumlock.so"
+  exit
+fi
+"${CXX:-c++}" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -isystem "$work/poison" -I "$here/../../include" \
+  -I "$here/../../lib" "$here/../../lib/tls/without.cpp" || fail "compiling what stands in for TLS"
 
 echo "== BUILD_SHARED_LIBS=ON: both are shared"
 configure on -DBUILD_SHARED_LIBS=ON -DASKED_FOR=1 -DOWN_TYPE=SHARED_LIBRARY \
