@@ -159,22 +159,21 @@ auto async_inspect(Coordinator& coordinator, std::string resource, Token&& token
 
 /// Coordinator::co_extend(), by owner token: void(error_code, Clock::time_point).
 template <class Token>
-auto async_extend(Coordinator& coordinator, std::string resource, OwnerToken owner,
+auto async_extend(Coordinator& coordinator, Resources resources, OwnerToken owner,
                   std::chrono::nanoseconds ttl, Token&& token) {
   return detail::initiate<Clock::time_point, detail::OnCancel::stop_call>(
       std::forward<Token>(token),
-      [&coordinator, resource = std::move(resource), owner = std::move(owner), ttl] {
-        return coordinator.co_extend(resource, owner, ttl);
+      [&coordinator, resources = std::move(resources), owner = std::move(owner), ttl] {
+        return coordinator.co_extend(resources, owner, ttl);
       });
 }
 /// Coordinator::co_release(), by owner token: void(error_code).
 template <class Token>
-auto async_release(Coordinator& coordinator, std::string resource, OwnerToken owner,
-                   Token&& token) {
+auto async_release(Coordinator& coordinator, Resources resources, OwnerToken owner, Token&& token) {
   return detail::initiate<void, detail::OnCancel::stop_call>(
       std::forward<Token>(token),
-      [&coordinator, resource = std::move(resource), owner = std::move(owner)] {
-        return coordinator.co_release(resource, owner);
+      [&coordinator, resources = std::move(resources), owner = std::move(owner)] {
+        return coordinator.co_release(resources, owner);
       });
 }
 

@@ -267,20 +267,20 @@ class QUORUMLOCK_EXPORT Coordinator {
     return once(name, period, {}, {}, std::move(fn));
   }
 
-  /// These act on the lock that an owner token holds, from any process, without a Lease. extend()
-  /// counts only the nodes that still hold the token and requires one and the same fencing counter
+  /// These act on the lock that an owner token holds, or on several that it holds as one, from any
+  /// process, without a Lease. extend() counts only the nodes that still hold the token and requires one and the same fencing counter
   /// on a quorum; with fencing off it cannot promise that nobody else held the lock in between. A
   /// reader's lock is released only: extend() finds none. Errc::not_held if the token is on no
   /// quorum (extend) or on no node (release), Errc::no_quorum if fewer than a quorum answered.
-  Result<Clock::time_point> extend(std::string_view resource, const OwnerToken& token,
+  Result<Clock::time_point> extend(Resources resources, const OwnerToken& token,
                                    std::chrono::nanoseconds ttl);
-  void async_extend(std::string resource, OwnerToken token, std::chrono::nanoseconds ttl,
+  void async_extend(Resources resources, OwnerToken token, std::chrono::nanoseconds ttl,
                     Handler<Result<Clock::time_point>> handler);
-  Awaitable<Result<Clock::time_point>> co_extend(std::string resource, OwnerToken token,
+  Awaitable<Result<Clock::time_point>> co_extend(Resources resources, OwnerToken token,
                                                  std::chrono::nanoseconds ttl);
-  Result<void> release(std::string_view resource, const OwnerToken& token);
-  void async_release(std::string resource, OwnerToken token, Handler<Result<void>> handler);
-  Awaitable<Result<void>> co_release(std::string resource, OwnerToken token);
+  Result<void> release(Resources resources, const OwnerToken& token);
+  void async_release(Resources resources, OwnerToken token, Handler<Result<void>> handler);
+  Awaitable<Result<void>> co_release(Resources resources, OwnerToken token);
 
   /// Reports the holders and the waiters of the resource, and those of the semaphore of the same
   /// name, node by node. Each node looks at every permit and every waiter, see docs/watching.md for

@@ -92,33 +92,33 @@ AcquireAwaitable Coordinator::co_acquire_permit(std::string resource, std::ptrdi
   return detail::acquire_permit(router_, std::move(resource), capacity, options, std::move(stop));
 }
 
-Result<Clock::time_point> Coordinator::extend(std::string_view resource, const OwnerToken& token,
+Result<Clock::time_point> Coordinator::extend(Resources resources, const OwnerToken& token,
                                               std::chrono::nanoseconds ttl) {
-  return detail::block_on(router_, "extend", co_extend(std::string(resource), token, ttl));
+  return detail::block_on(router_, "extend", co_extend(std::move(resources), token, ttl));
 }
 
-void Coordinator::async_extend(std::string resource, OwnerToken token, std::chrono::nanoseconds ttl,
+void Coordinator::async_extend(Resources resources, OwnerToken token, std::chrono::nanoseconds ttl,
                                Handler<Result<Clock::time_point>> handler) {
-  detail::begin("extend", co_extend(std::move(resource), std::move(token), ttl),
+  detail::begin("extend", co_extend(std::move(resources), std::move(token), ttl),
                 std::move(handler));
 }
 
-Awaitable<Result<Clock::time_point>> Coordinator::co_extend(std::string resource, OwnerToken token,
+Awaitable<Result<Clock::time_point>> Coordinator::co_extend(Resources resources, OwnerToken token,
                                                             std::chrono::nanoseconds ttl) {
-  return detail::extend(router_, std::move(resource), std::move(token), ttl);
+  return detail::extend(router_, std::move(resources), std::move(token), ttl);
 }
 
-Result<void> Coordinator::release(std::string_view resource, const OwnerToken& token) {
-  return detail::block_on(router_, "release", co_release(std::string(resource), token));
+Result<void> Coordinator::release(Resources resources, const OwnerToken& token) {
+  return detail::block_on(router_, "release", co_release(std::move(resources), token));
 }
 
-void Coordinator::async_release(std::string resource, OwnerToken token,
+void Coordinator::async_release(Resources resources, OwnerToken token,
                                 Handler<Result<void>> handler) {
-  detail::begin("release", co_release(std::move(resource), std::move(token)), std::move(handler));
+  detail::begin("release", co_release(std::move(resources), std::move(token)), std::move(handler));
 }
 
-Awaitable<Result<void>> Coordinator::co_release(std::string resource, OwnerToken token) {
-  return detail::release(router_, std::move(resource), std::move(token));
+Awaitable<Result<void>> Coordinator::co_release(Resources resources, OwnerToken token) {
+  return detail::release(router_, std::move(resources), std::move(token));
 }
 
 Result<Inspection> Coordinator::inspect(std::string_view resource) {

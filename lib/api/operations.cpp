@@ -57,31 +57,29 @@ AcquireAwaitable acquire_permit(SharedRouter router, std::string resource, std::
       std::move(stop));
 }
 
-Awaitable<Result<Clock::time_point>> extend(SharedRouter router, std::string resource,
+Awaitable<Result<Clock::time_point>> extend(SharedRouter router, Resources resources,
                                             OwnerToken token, std::chrono::nanoseconds ttl) {
   using Extended = Result<Clock::time_point>;
-  return awaitable_of<Extended>([router = std::move(router), resource = std::move(resource),
+  return awaitable_of<Extended>([router = std::move(router), resources = std::move(resources),
                                  token = std::move(token), ttl](Handler<Extended> handler) mutable {
     const Router& at = present(router, "extend");
-    const std::shared_ptr<Runtime>& runtime = at.of(resource);
     if (Result<void> fine = check_ttl(at.options(), ttl); !fine) {
-      return call_later<Extended>(*runtime, std::move(handler), fine.error());
+      return call_later<Extended>(*at.groups().front(), std::move(handler), fine.error());
     }
-    runtime->call_by_token(std::move(resource), token, ttl, std::move(handler));
+    at.call_by_token(std::move(resources).names(), token, ttl, std::move(handler));
   });
 }
 
-Awaitable<Result<void>> release(SharedRouter router, std::string resource, OwnerToken token) {
-  return awaitable_of<Result<void>>(
-      [router = std::move(router), resource = std::move(resource),
-       token = std::move(token)](Handler<Result<void>> handler) mutable {
-        const std::shared_ptr<Runtime>& runtime = present(router, "release").of(resource);
-        runtime->call_by_token(
-            std::move(resource), token, std::chrono::nanoseconds::zero(),
-            [then = std::move(handler)](const Result<Clock::time_point>& done) mutable {
-              then(done ? Result<void>() : done.error());
-            });
-      });
+Awaitable<Result<void>> release(SharedRouter router, Resources resources, OwnerToken token) {
+  return awaitable_of<Result<void>>([router = std::move(router), resources = std::move(resources),
+                                     token =
+                                         std::move(token)](Handler<Result<void>> handler) mutable {
+    present(router, "release")
+        .call_by_token(std::move(resources).names(), token, std::chrono::nanoseconds::zero(),
+                       [then = std::move(handler)](const Result<Clock::time_point>& done) mutable {
+                         then(done ? Result<void>() : done.error());
+                       });
+  });
 }
 
 Awaitable<Result<Inspection>> inspect(SharedRouter router, std::string resource) {

@@ -31,9 +31,9 @@ AcquireAwaitable acquire_all(SharedRouter router, Resources resources, LockOptio
                              std::stop_token stop);
 AcquireAwaitable acquire_permit(SharedRouter router, std::string resource, std::ptrdiff_t capacity,
                                 LockOptions options, std::stop_token stop);
-Awaitable<Result<Clock::time_point>> extend(SharedRouter router, std::string resource,
+Awaitable<Result<Clock::time_point>> extend(SharedRouter router, Resources resources,
                                             OwnerToken token, std::chrono::nanoseconds ttl);
-Awaitable<Result<void>> release(SharedRouter router, std::string resource, OwnerToken token);
+Awaitable<Result<void>> release(SharedRouter router, Resources resources, OwnerToken token);
 Awaitable<Result<Inspection>> inspect(SharedRouter router, std::string resource);
 Awaitable<Result<ClusterStatus>> status(SharedRouter router);
 Awaitable<Done> close(SharedRouter router);

@@ -264,18 +264,33 @@ Result<std::shared_ptr<Router>> Router::attached(uv_loop_t* loop, Options option
   }
 }
 
-void Router::acquire_all(std::vector<std::string> resources, const LockOptions& options,
-                         std::stop_token stop, detail::Handler<Result<Lease>> handler) const {
+const std::shared_ptr<Runtime>& Router::home_of(const std::vector<std::string>& resources,
+                                                std::optional<Error>& refused) const {
   core::Placement::Place home;
   bool together = true;
   if (!resources.empty()) home = placement_.of(*std::ranges::min_element(resources));
   for (const std::string& resource : resources) {
     together = together && placement_.of(resource).group == home.group;
   }
-  std::optional<Error> refused;
   if (!together) refused = apart(resources);
-  at(home)->acquire_all(std::move(resources), options, std::move(stop), std::move(handler),
-                        refused ? &*refused : nullptr);
+  return at(home);
+}
+
+void Router::acquire_all(std::vector<std::string> resources, const LockOptions& options,
+                         std::stop_token stop, detail::Handler<Result<Lease>> handler) const {
+  std::optional<Error> refused;
+  Runtime& home = *home_of(resources, refused);
+  home.acquire_all(std::move(resources), options, std::move(stop), std::move(handler),
+                   refused ? &*refused : nullptr);
+}
+
+void Router::call_by_token(std::vector<std::string> resources, const OwnerToken& token,
+                           std::chrono::nanoseconds ttl,
+                           detail::Handler<Result<Clock::time_point>> handler) const {
+  std::optional<Error> refused;
+  Runtime& home = *home_of(resources, refused);
+  home.call_by_token(std::move(resources), token, ttl, std::move(handler),
+                     refused ? &*refused : nullptr);
 }
 
 Error Router::apart(const std::vector<std::string>& resources) const {

@@ -48,6 +48,10 @@ class Router final : public std::enable_shared_from_this<Router> {
   /// whatever order they are given.
   void acquire_all(std::vector<std::string> resources, const LockOptions& options,
                    std::stop_token stop, detail::Handler<Result<Lease>> handler) const;
+  /// Extends or releases by owner token, on that loop.
+  void call_by_token(std::vector<std::string> resources, const OwnerToken& token,
+                     std::chrono::nanoseconds ttl,
+                     detail::Handler<Result<Clock::time_point>> handler) const;
   /// Reports the status of all groups, as the first loop sees them.
   void async_status(detail::Handler<Result<ClusterStatus>> handler) const;
   [[nodiscard]] Stats stats() const;
@@ -63,6 +67,10 @@ class Router final : public std::enable_shared_from_this<Router> {
   [[nodiscard]] const std::shared_ptr<Runtime>& at(core::Placement::Place place) const {
     return runtimes_[place.loop * groups_ + place.group];
   }
+  /// The runtime of the resource whose name sorts first; `refused` is set if not all are in its
+  /// group.
+  const std::shared_ptr<Runtime>& home_of(const std::vector<std::string>& resources,
+                                          std::optional<Error>& refused) const;
   [[nodiscard]] Error apart(const std::vector<std::string>& resources) const;
 
   const std::size_t groups_;

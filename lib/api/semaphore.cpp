@@ -7,6 +7,7 @@
 
 #include "api/operations.hpp"
 #include "config/quoted.hpp"
+#include "loop/call_later.hpp"
 #include "loop/lease_state.hpp"
 #include "loop/this_thread.hpp"
 
@@ -48,9 +49,9 @@ struct Semaphore::State : detail::ThreadBound, std::enable_shared_from_this<Stat
     return {};
   }
 
-  /// Takes out the permit that the calling thread got last; it holds nothing if there is none.
-  Lease take_out() {
-    Lease mine;
+  /// Takes out the permit that the calling thread got last, if it has one.
+  std::optional<Lease> take_out() {
+    std::optional<Lease> mine;
     bool was_last = false;
     {
       const std::lock_guard<std::mutex> lock(guard);
@@ -65,6 +66,10 @@ struct Semaphore::State : detail::ThreadBound, std::enable_shared_from_this<Stat
     return mine;
   }
 
+  [[nodiscard]] Error nothing_held() const {
+    return {Errc::not_held,
+            "no permit of " + detail::quoted(resource) + ": this thread has not acquired one"};
+  }
   [[nodiscard]] std::string_view mutex_of() const override { return {}; }
   [[nodiscard]] const detail::Router* router_of() const override { return router.get(); }
   void thread_ends(detail::ThreadNumber thread) override {
@@ -110,7 +115,8 @@ bool Semaphore::try_lock_within(std::chrono::nanoseconds patience) {
 }
 
 void Semaphore::unlock() {
-  if (!state_->fork.forked()) (void)state_->take_out().release();
+  if (state_->fork.forked()) return;
+  if (std::optional<Lease> mine = state_->take_out()) (void)mine->release();
 }
 
 void Semaphore::async_release(Handler<Result<void>> handler) {
@@ -120,8 +126,11 @@ void Semaphore::async_release(Handler<Result<void>> handler) {
 Awaitable<Result<void>> Semaphore::co_release() {
   return detail::awaitable_of<Result<void>>([state = state_](Handler<Result<void>> handler) {
     if (state->fork.forked()) throw detail::closed_by_fork("no permit of", state->resource);
-    // A Lease that holds nothing throws not_held.
-    state->take_out().async_release(std::move(handler));
+    std::optional<Lease> mine = state->take_out();
+    if (mine) return mine->async_release(std::move(handler));
+    if (state->router == nullptr) throw detail::moved_from("give back a permit");
+    detail::call_later<Result<void>>(*state->router->of(state->resource), std::move(handler),
+                                     state->nothing_held());
   });
 }
 
@@ -130,8 +139,7 @@ Lease& Semaphore::lease() {
   const std::lock_guard<std::mutex> lock(state_->guard);
   const auto found = state_->permits.find(detail::this_thread_number());
   if (found == state_->permits.end()) {
-    throw Error(Errc::not_held, "no permit of " + detail::quoted(state_->resource) +
-                                    ": this thread has not acquired one");
+    throw state_->nothing_held();
   }
   return found->second.back();
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/quoted.hpp"
+#include "loop/call_later.hpp"
 #include "loop/lease_state.hpp"
 
 namespace quorumlock::detail {
@@ -78,8 +79,8 @@ bool ThreadLeases::try_lock(LockMode mode, std::chrono::nanoseconds patience) {
   throw taken.error();
 }
 
-Lease ThreadLeases::take_out(LockMode mode) {
-  Lease mine;
+std::optional<Lease> ThreadLeases::take_out(LockMode mode) {
+  std::optional<Lease> mine;
   {
     const std::lock_guard<std::mutex> lock(guard_);
     const auto found = held_.find(this_thread_number());
@@ -93,19 +94,28 @@ Lease ThreadLeases::take_out(LockMode mode) {
 
 void ThreadLeases::unlock(LockMode mode) {
   if (fork_.forked()) return;
-  Lease mine = take_out(mode);
+  std::optional<Lease> mine = take_out(mode);
   // Each node runs the releases in their order, so waiting for the last release is waiting for all
   // of them.
-  if (!this_thread_holds(router_.get())) (void)mine.release();
+  if (mine && !this_thread_holds(router_.get())) (void)mine->release();
 }
 
 Awaitable<Result<void>> ThreadLeases::co_unlock(LockMode mode) {
   return awaitable_of<Result<void>>(
       [self = shared_from_this(), mode](Handler<Result<void>> handler) {
         if (self->fork_.forked()) throw closed_by_fork("cannot unlock", self->resource_);
-        // A Lease that holds nothing throws not_held.
-        self->take_out(mode).async_release(std::move(handler));
+        std::optional<Lease> mine = self->take_out(mode);
+        if (mine) return mine->async_release(std::move(handler));
+        if (self->router_ == nullptr) throw moved_from("unlock");
+        call_later<Result<void>>(*self->router_->of(self->resource_), std::move(handler),
+                                 self->nothing_held("cannot unlock", mode));
       });
+}
+
+Error ThreadLeases::nothing_held(const char* what, std::optional<LockMode> mode) const {
+  return {Errc::not_held, std::string(what) + " " + detail::quoted(resource_) +
+                              ": this thread has not locked it" +
+                              (mode == LockMode::exclusive ? " to write" : "")};
 }
 
 Lease& ThreadLeases::lease(std::optional<LockMode> mode) {
@@ -113,9 +123,7 @@ Lease& ThreadLeases::lease(std::optional<LockMode> mode) {
   const std::lock_guard<std::mutex> lock(guard_);
   const auto found = held_.find(this_thread_number());
   if (found == held_.end() || found->second.mode != mode.value_or(found->second.mode)) {
-    throw Error(Errc::not_held, "no lease of " + detail::quoted(resource_) +
-                                    ": this thread has not locked it" +
-                                    (mode == LockMode::exclusive ? " to write" : ""));
+    throw nothing_held("no lease of", mode);
   }
   return found->second.lease;
 }

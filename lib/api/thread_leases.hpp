@@ -53,8 +53,9 @@ class ThreadLeases : public ThreadBound, public std::enable_shared_from_this<Thr
   /// Sets the mode in `options`, or returns an error if they have another mode.
   static Result<void> set_mode(LockOptions& options, LockMode mode);
   Result<void> take(LockMode mode, LockOptions options, std::stop_token stop);
-  /// Takes the calling thread's lease of this mode out; it holds nothing if there is none.
-  Lease take_out(LockMode mode);
+  /// Takes the calling thread's lease of this mode out, if there is one.
+  std::optional<Lease> take_out(LockMode mode);
+  [[nodiscard]] Error nothing_held(const char* what, std::optional<LockMode> mode) const;
   /// Whether another thread has a lease that does not allow one of this mode.
   bool held_by_another(LockMode mode);
 

@@ -24,12 +24,9 @@ void Cleanup::release(Time now, ClaimId id, bool report, const LineEntry& heir) 
   forget_if_done(now, id);
 }
 
-void Cleanup::release_token(Time now, std::string_view key, std::string_view token, UserId user) {
-  const ClaimId id = exchange_.new_claim(key, token);
+void Cleanup::release_token(Time now, ClaimId id) {
   Claim& claim = exchange_.claims[id];
   claim.phase = Phase::releasing;
-  claim.asked_for = claim.by_token = true;
-  claim.held.user = user;
   exchange_.open_round(now, claim, Duration::zero());
   exchange_.send_round(id, CommandKind::release, exchange_.nodes.take_releases());
   judge(now, id, claim);

@@ -72,15 +72,16 @@ void Engine::abandon(Time now, ClaimId id) {
   if (claim != nullptr && claim->phase == Phase::held) leases_.end(now, id, Errc::expired);
 }
 
-void Engine::extend_token(Time now, std::string_view key, std::string_view token, Duration ttl,
-                          UserId user) {
+void Engine::extend_token(Time now, std::string_view key, OtherKeys others, std::string_view token,
+                          Duration ttl, UserId user) {
   advance(now);
-  leases_.extend_token(now, key, token, ttl, user);
+  leases_.extend_token(now, exchange_.claim_by_token(key, std::move(others), token, user), ttl);
 }
 
-void Engine::release_token(Time now, std::string_view key, std::string_view token, UserId user) {
+void Engine::release_token(Time now, std::string_view key, OtherKeys others, std::string_view token,
+                           UserId user) {
   advance(now);
-  cleanup_.release_token(now, key, token, user);
+  cleanup_.release_token(now, exchange_.claim_by_token(key, std::move(others), token, user));
 }
 
 void Engine::close(Time now) {

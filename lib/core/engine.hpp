@@ -59,11 +59,12 @@ class Engine {
   void forget(Time now, ClaimId claim);
   /// Ends a lease as expired, because its user has seen it expire.
   void abandon(Time now, ClaimId claim);
-  /// Extends this token, whoever holds it. Reported as Extended.
-  void extend_token(Time now, std::string_view key, std::string_view token, Duration ttl,
-                    UserId user);
-  /// Releases this token, whoever holds it. Reported as Released.
-  void release_token(Time now, std::string_view key, std::string_view token, UserId user);
+  /// Extends this token under all of these keys, whoever holds it. Reported as Extended.
+  void extend_token(Time now, std::string_view key, OtherKeys others, std::string_view token,
+                    Duration ttl, UserId user);
+  /// Releases this token under all of these keys, whoever holds it. Reported as Released.
+  void release_token(Time now, std::string_view key, OtherKeys others, std::string_view token,
+                     UserId user);
   /// Ends every wait with Errc::closed and releases every lease (reported as Ended). Releases under
   /// way, and extends and releases by token, go on. O(claims).
   void close(Time now);

@@ -38,6 +38,16 @@ ClaimId Exchange::new_claim(std::string_view key, std::string_view token) {
   return claims.take(key, token.empty() ? tokens_.draw() : token);
 }
 
+ClaimId Exchange::claim_by_token(std::string_view key, OtherKeys others, std::string_view token,
+                                 UserId user) {
+  const ClaimId id = new_claim(key, token);
+  Claim& claim = claims[id];
+  claim.asked_for = claim.by_token = true;
+  claim.others = std::move(others);
+  claim.held.user = user;
+  return id;
+}
+
 void Exchange::open_round(Time at, Claim& claim, Duration ttl) {
   claim.round.open(at, ttl, nodes.all(), nodes.majority());
   Footprint& footprint = claim.footprint;

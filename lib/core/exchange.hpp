@@ -27,6 +27,9 @@ class Exchange {
 
   /// Makes a claim with this token, or with a new one if the token is empty.
   ClaimId new_claim(std::string_view key, std::string_view token);
+  /// A claim for a token that the user named; its verdict is reported to the user.
+  ClaimId claim_by_token(std::string_view key, OtherKeys others, std::string_view token,
+                         UserId user);
   /// Opens the claim's next round, whose commands write keys with this ttl.
   void open_round(Time now, Claim& claim, Duration ttl);
   /// Asks all these nodes at once, and records for each other node why it was not asked.

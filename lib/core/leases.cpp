@@ -258,13 +258,9 @@ void Leases::forget(Time now, ClaimId id) {
   give_up(now, id);
 }
 
-void Leases::extend_token(Time now, std::string_view key, std::string_view token, Duration ttl,
-                          UserId user) {
-  const ClaimId id = exchange_.new_claim(key, token);
+void Leases::extend_token(Time now, ClaimId id, Duration ttl) {
   Claim& claim = exchange_.claims[id];
   claim.phase = Phase::extending;
-  claim.asked_for = claim.by_token = true;
-  claim.held.user = user;
   exchange_.open_round(now, claim, ttl);
   claim.deadline = valid_until(now, ttl, exchange_.config.drift_factor);
   exchange_.count_fences(claim, 0);

@@ -27,8 +27,8 @@ class Leases {
   void detach(Time now, ClaimId id);
   /// Drops a detached lease, whose keys run out by themselves.
   void forget(Time now, ClaimId id);
-  void extend_token(Time now, std::string_view key, std::string_view token, Duration ttl,
-                    UserId user);
+  /// Extends the token of this claim, whoever holds it. Reported as Extended.
+  void extend_token(Time now, ClaimId id, Duration ttl);
 
   /// Notes an answer to an earlier round than the present one. If it shows that no quorum held the
   /// key, the present round's tally says so.

@@ -97,10 +97,7 @@ void Calls::begin(AcquireCall& acquisition) {
                              .permit = {.capacity = acquisition.request.capacity}});
   key_ += cluster_.options.key_prefix;
   key_ += acquisition.resource;
-  std::vector<std::string> others;
-  for (const std::string& other : acquisition.others) {
-    others.push_back(cluster_.options.key_prefix + other);
-  }
+  const std::vector<std::string> others = with_prefix(acquisition.others);
   const core::Time now = Clock::now();
   const core::Time called = acquisition.requested.value_or(now);
   if (acquisition.request.traced) acquisition.trace = std::make_unique<core::Trace>(called);
@@ -110,6 +107,13 @@ void Calls::begin(AcquireCall& acquisition) {
                    wait > core::Duration::zero(), id_of(acquisition), acquisition.request.ordered,
                    others, acquisition.request.capacity, acquisition.trace.get()},
                   &acquisition.waiter);
+}
+
+std::vector<std::string> Calls::with_prefix(const std::vector<std::string>& resources) const {
+  std::vector<std::string> keys;
+  keys.reserve(resources.size());
+  for (const std::string& each : resources) keys.push_back(cluster_.options.key_prefix + each);
+  return keys;
 }
 
 void Calls::cancel(AcquireCall& acquisition) {
@@ -227,11 +231,15 @@ void Calls::begin(TokenCall& call) {
     return later_.add([&call] { call.dismiss(); });
   }
   key_ = cluster_.options.key_prefix + call.resource;
+  core::OtherKeys others;
+  if (!call.others.empty()) {
+    others = std::make_shared<const std::vector<std::string>>(with_prefix(call.others));
+  }
   const core::UserId user = id_of(call);
   if (call.ttl == core::Duration::zero()) {
-    engine_.release_token(Clock::now(), key_, call.token, user);
+    engine_.release_token(Clock::now(), key_, std::move(others), call.token, user);
   } else {
-    engine_.extend_token(Clock::now(), key_, call.token, call.ttl, user);
+    engine_.extend_token(Clock::now(), key_, std::move(others), call.token, call.ttl, user);
   }
 }
 
@@ -295,7 +303,8 @@ void Calls::carry_out(const core::Extended& extended) {
   if (extended.by_token) {
     auto& call = object_of<TokenCall>(extended.user);
     if (!extended.why) return call.finish(extended.valid_until);
-    return call.finish(error_of(*extended.why, "extend", call.resource, extended.tally, 0));
+    return call.finish(
+        error_of(*extended.why, "extend", names_of(call.resource, call.others), extended.tally, 0));
   }
   LeaseState& lease = object_of<LeaseState>(extended.user);
   if (!lease.is_asked()) return;
@@ -308,7 +317,8 @@ void Calls::carry_out(const core::Released& released) {
   if (released.by_token) {
     auto& call = object_of<TokenCall>(released.user);
     if (!released.why) return call.finish(Clock::time_point());
-    return call.finish(error_of(*released.why, "release", call.resource, released.tally, 0));
+    return call.finish(error_of(*released.why, "release", names_of(call.resource, call.others),
+                                released.tally, 0));
   }
   LeaseState& lease = object_of<LeaseState>(released.user);
   auto handler = lease.take_on_released();

@@ -113,6 +113,8 @@ class Calls {
 
  private:
   void finish(AcquireCall& acquisition, Result<Lease> result);
+  [[nodiscard]] std::vector<std::string> with_prefix(
+      const std::vector<std::string>& resources) const;
   void answer_later(Handler<Result<void>> handler, Error error);
   template <class Ask>
   void ask_for(const char* what, LeaseState& lease, Handler<Result<void>> handler, Ask&& ask);

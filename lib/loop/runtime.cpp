@@ -10,6 +10,20 @@
 #include "loop/token_call.hpp"
 
 namespace quorumlock::detail {
+namespace {
+
+std::pair<std::string, std::vector<std::string>> first_and_others(
+    std::vector<std::string> resources) {
+  std::string first;
+  if (!resources.empty()) {
+    first = std::move(resources.front());
+    resources.erase(resources.begin());
+  }
+  return {std::move(first), std::move(resources)};
+}
+
+}  // namespace
+
 Runtime::Runtime(Cluster cluster, std::shared_ptr<LoopThreads> threads, std::size_t number)
     : cluster_(std::move(cluster)),
       threads_(std::move(threads)),
@@ -72,12 +86,8 @@ void Runtime::acquire(std::string resource, const LockOptions& asked, std::stop_
 void Runtime::acquire_all(std::vector<std::string> resources, const LockOptions& asked,
                           std::stop_token stop, detail::Handler<Result<Lease>> handler,
                           const Error* refused) {
-  std::string first;
-  if (!resources.empty()) {
-    first = std::move(resources.front());
-    resources.erase(resources.begin());
-  }
-  begin(std::move(first), std::move(resources), asked, std::move(stop), std::move(handler),
+  auto [first, others] = first_and_others(std::move(resources));
+  begin(std::move(first), std::move(others), asked, std::move(stop), std::move(handler),
         std::nullopt, refused);
 }
 
@@ -116,9 +126,14 @@ void Runtime::begin(std::string resource, std::vector<std::string> others, const
   post(acquisition.release());
 }
 
-void Runtime::call_by_token(std::string resource, const OwnerToken& token, core::Duration ttl,
-                            detail::Handler<Result<Clock::time_point>> handler) {
-  if (Result<void> fine = check_resource(cluster_.options, resource); !fine) {
+void Runtime::call_by_token(std::vector<std::string> resources, const OwnerToken& token,
+                            core::Duration ttl, detail::Handler<Result<Clock::time_point>> handler,
+                            const Error* refused) {
+  auto [resource, others] = first_and_others(std::move(resources));
+  Result<void> fine = check_resource(cluster_.options, resource);
+  if (fine && !others.empty()) fine = check_others(cluster_.options, {}, resource, others);
+  if (fine && refused != nullptr) fine = *refused;
+  if (!fine) {
     return call_later<Result<Clock::time_point>>(*this, std::move(handler), fine.error());
   }
   if (token.empty()) {
@@ -128,6 +143,7 @@ void Runtime::call_by_token(std::string resource, const OwnerToken& token, core:
   }
   auto call = std::make_unique<TokenCall>();
   call->resource = std::move(resource);
+  call->others = std::move(others);
   call->token = token.text();
   call->ttl = ttl;
   call->handler = std::move(handler);

@@ -68,9 +68,10 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   void acquire_permit(std::string resource, std::ptrdiff_t capacity, const LockOptions& options,
                       std::stop_token stop, detail::Handler<Result<Lease>> handler);
   /// Extends by owner token, or releases if ttl is zero. Bad arguments and closed runtimes are
-  /// reported within the call.
-  void call_by_token(std::string resource, const OwnerToken& token, core::Duration ttl,
-                     detail::Handler<Result<Clock::time_point>> handler);
+  /// reported within the call; `refused` as for acquire_all().
+  void call_by_token(std::vector<std::string> resources, const OwnerToken& token,
+                     core::Duration ttl, detail::Handler<Result<Clock::time_point>> handler,
+                     const Error* refused = nullptr);
 
   /// May be called from any thread. A loop must not wait for another loop, so on its thread this
   /// returns the other one's last kept statistics.

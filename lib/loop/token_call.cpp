@@ -1,5 +1,6 @@
 #include "loop/token_call.hpp"
 
+#include "config/quoted.hpp"
 #include "loop/driver.hpp"
 
 namespace quorumlock::detail {
@@ -15,7 +16,8 @@ void TokenCall::finish(Result<Clock::time_point> result) {
 }
 
 void TokenCall::dismiss() {
-  finish(Error(Errc::closed, "could not reach \"" + resource + "\": the coordinator is closed"));
+  finish(Error(Errc::closed, "could not reach \"" + names_of(resource, others) +
+                                 "\": the coordinator is closed"));
 }
 
 }  // namespace quorumlock::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <quorumlock/clock.hpp>
 #include <quorumlock/handler.hpp>
@@ -15,6 +16,7 @@ namespace quorumlock::detail {
 class TokenCall final : public Task {
  public:
   std::string resource;
+  std::vector<std::string> others;
   std::string token;
   core::Duration ttl{};  ///< zero: release
   detail::Handler<Result<Clock::time_point>> handler;

@@ -86,6 +86,26 @@ TEST_F(LockCommands, ExtendAndReleaseWorkByToken) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
+TEST_F(LockCommands, ExtendAndReleaseTakeAllThatIsLockedByOneToken) {
+  const std::string token(40, 'a');
+  for (int node = 0; node < 3; ++node) {
+    for (const char* const key : {"orders", "stock"}) {
+      cluster.raw(node, {"SET", key, token, "PX", "5000"});
+    }
+  }
+  const Ended extended =
+      run({"--json", "extend", "--token", token, "--ttl", "25s", "orders", "stock"});
+  EXPECT_EQ(extended.code, 0) << extended.out;
+  EXPECT_EQ(json::parse(extended.out).at("resources"), json({"orders", "stock"}));
+  for (const char* const key : {"orders", "stock"}) {
+    EXPECT_GT(cluster.pttl(2, key), std::chrono::seconds(10)) << key;
+  }
+  EXPECT_EQ(run({"extend", "--token", token, "orders", "another"}).code, 75);
+  EXPECT_EQ(run({"extend", "--token", token, "orders", "orders"}).code, 64);
+  EXPECT_EQ(run({"release", "--token", token, "orders", "stock"}).code, 0);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
 TEST_F(LockCommands, ExtendAndReleaseOfALockNotHeldEndWith75) {
   // Another client's lock is left as it was.
   hold("orders");

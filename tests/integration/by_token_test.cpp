@@ -126,6 +126,27 @@ TEST_F(ByToken, ExtendAndReleaseFailWithoutAQuorum) {
   EXPECT_TRUE(fails_with(elsewhere.release(key, token), Errc::no_quorum));
 }
 
+TEST_F(ByToken, SeveralLocksOfOneTokenAreExtendedAndReleasedAsOne) {
+  const std::string other = key + "/other";
+  Lease lease = coordinator.acquire_all({key, other}, {.ttl = 3s, .auto_extend = false}).value();
+  const OwnerToken token = lease.owner_token();
+  lease.detach();
+  const auto until = elsewhere.extend({key, other}, token, 20s);
+  ASSERT_TRUE(ok(until));
+  EXPECT_GT(*until - Clock::now(), 15s);
+  for (const std::string& each : {key, other}) {
+    EXPECT_TRUE(eventually([&] { return cluster().holders(each, token) == 5; }));
+  }
+  // All or none: a third lock that this token does not hold.
+  EXPECT_TRUE(
+      fails_with(elsewhere.extend({key, other, key + "/third"}, token, 20s), Errc::not_held));
+  EXPECT_TRUE(fails_with(elsewhere.extend({key, key}, token, 20s), Errc::invalid_argument));
+  EXPECT_TRUE(fails_with(elsewhere.release(Resources(), token), Errc::invalid_argument));
+  EXPECT_TRUE(ok(elsewhere.release({key, other}, token)));
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+  EXPECT_TRUE(fails_with(elsewhere.release({key, other}, token), Errc::not_held));
+}
+
 TEST_F(ByToken, AReleaseWorksAfterManyExtends) {
   // After ten extends by token in a row a release still works, and a later extend is not_held.
   Lease lease = coordinator.acquire(key, {.ttl = 20s}).value();

@@ -168,11 +168,11 @@ class EngineDriver {
     return begun;
   }
   void extend_token(core::UserId user, std::string_view token, core::Duration ttl) {
-    engine_.extend_token(now, "key", token, ttl, user);
+    engine_.extend_token(now, "key", nullptr, token, ttl, user);
     pull();
   }
   void release_token(core::UserId user, std::string_view token) {
-    engine_.release_token(now, "key", token, user);
+    engine_.release_token(now, "key", nullptr, token, user);
     pull();
   }
   void close() {

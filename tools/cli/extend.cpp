@@ -13,18 +13,20 @@ using std::chrono::milliseconds;
 struct ExtendArguments {
   std::string token;
   std::optional<std::chrono::nanoseconds> ttl;
-  std::string resource;
+  std::vector<std::string> resources;
 };
 
 int extend(const Globals& globals, const ExtendArguments& asked) {
   const Options options = globals.options();
   Coordinator coordinator = coordinator_with(options);
   const Result<Clock::time_point> until =
-      coordinator.extend(asked.resource, OwnerToken(asked.token), asked.ttl.value_or(options.ttl));
+      coordinator.extend(asked.resources, OwnerToken(asked.token), asked.ttl.value_or(options.ttl));
   if (!until) throw Failure(until.error());
   const auto valid_for = std::chrono::floor<milliseconds>(*until - Clock::now());
   if (globals.json) {
-    print(Json{{"resource", asked.resource}, {"valid_for_ms", valid_for.count()}});
+    print(Json{{"resource", asked.resources.front()},
+               {"resources", asked.resources},
+               {"valid_for_ms", valid_for.count()}});
   } else {
     print("valid for " + to_text(valid_for));
   }
@@ -41,7 +43,10 @@ void add_extend(CLI::App& app, Globals& globals, Action& chosen) {
       ->required()
       ->type_name("TOKEN");
   add_duration(command, "--ttl", asked->ttl, "how long it lasts from now on");
-  command.add_option("RESOURCE", asked->resource, "what is locked")->required()->type_name("");
+  command
+      .add_option("RESOURCE", asked->resources, "what is locked; several that were locked as one")
+      ->required()
+      ->type_name("");
   globals.add_flags_to(command);
   command.callback(
       [=, &globals, &chosen] { chosen = [=, &globals] { return extend(globals, *asked); }; });

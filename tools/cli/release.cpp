@@ -9,14 +9,17 @@ namespace {
 
 struct ReleaseArguments {
   std::string token;
-  std::string resource;
+  std::vector<std::string> resources;
 };
 
 int release(const Globals& globals, const ReleaseArguments& asked) {
   Coordinator coordinator = coordinator_with(globals.options());
-  const Result<void> released = coordinator.release(asked.resource, OwnerToken(asked.token));
+  const Result<void> released = coordinator.release(asked.resources, OwnerToken(asked.token));
   if (!released) throw Failure(released.error());
-  if (globals.json) print(Json{{"resource", asked.resource}, {"released", true}});
+  if (globals.json) {
+    print(Json{
+        {"resource", asked.resources.front()}, {"resources", asked.resources}, {"released", true}});
+  }
   return ExitCode::done;
 }
 
@@ -28,7 +31,10 @@ void add_release(CLI::App& app, Globals& globals, Action& chosen) {
   command.add_option("--token", asked->token, "the owner token that acquire printed")
       ->required()
       ->type_name("TOKEN");
-  command.add_option("RESOURCE", asked->resource, "what is locked")->required()->type_name("");
+  command
+      .add_option("RESOURCE", asked->resources, "what is locked; several that were locked as one")
+      ->required()
+      ->type_name("");
   globals.add_flags_to(command);
   command.callback(
       [=, &globals, &chosen] { chosen = [=, &globals] { return release(globals, *asked); }; });

@@ -84,7 +84,7 @@ void Succession::demand_succession() {
   if (random_.one_in(2)) {
     trace("operation ", holder.number, " is released by its token");
     Client& other = clients_[0];
-    other.session->engine().release_token(other.local(now()), holder.key, holder.token, 0);
+    other.session->engine().release_token(other.local(now()), holder.key, nullptr, holder.token, 0);
     holder.held = false;
     world_.processes.turn(other);
   } else {

@@ -31,16 +31,25 @@ void Tokens::extend(std::size_t number) {
   const Operation& one = operations_[number];
   if (one.token.empty() || one.capacity != 0 || scene_.healing) return;
   Client& client = clients_[random_.index(clients_.size())];
-  const std::vector<std::string> keys = one.keys();
-  const std::string key = keys[random_.index(keys.size())];
+  std::vector<std::string> keys = one.keys();
+  // All of a set, or one of it.
+  const bool all = keys.size() > 1 && random_.one_in(2);
+  if (!all) keys = {keys[random_.index(keys.size())]};
   const core::UserId user = extend_offset + extends_.size();
-  extends_.push_back({number, key, now()});
-  world_.processes.run(client.number, client.life, [this, at = client.number, key, number, user] {
+  extends_.push_back({number, keys, now()});
+  world_.processes.run(client.number, client.life, [this, at = client.number, number, user] {
     Client& other = clients_[at];
-    trace("client ", at + 1, " extends the token of operation ", number, " on ", key);
-    extends_[user - extend_offset].asked = now();
-    other.session->engine().extend_token(other.local(now()), key, operations_[number].token,
-                                         draw_.ttl, user);
+    Extend& what = extends_[user - extend_offset];
+    trace("client ", at + 1, " extends the token of operation ", number, " on ", what.keys.front(),
+          what.keys.size() > 1 ? " and the others" : "");
+    what.asked = now();
+    core::OtherKeys others;
+    if (what.keys.size() > 1) {
+      others =
+          std::make_shared<const std::vector<std::string>>(what.keys.begin() + 1, what.keys.end());
+    }
+    other.session->engine().extend_token(other.local(now()), what.keys.front(), std::move(others),
+                                         operations_[number].token, draw_.ttl, user);
   });
 }
 
@@ -48,14 +57,17 @@ void Tokens::extended(const core::Extended& extended) {
   if (extended.why || !draw_.fencing || !draw_.counters_hold()) return;
   const Extend& extend = extends_[extended.user - extend_offset];
   const Operation& one = operations_[extend.operation];
-  trace("operation ", one.number, " is extended by its token on ", extend.key);
+  trace("operation ", one.number, " is extended by its token on ", extend.keys.front());
   ++figures_.by_token;
   for (const Operation& other : operations_) {
     const bool after_it = !other.token.empty() && other.number != one.number &&
                           other.began > one.won && other.won <= extend.asked;
-    if (!after_it || !other.wants(extend.key) || (other.terms.reads() && one.shared)) continue;
-    report("operation " + std::to_string(one.number) + " is extended by its token although " +
-           "operation " + std::to_string(other.number) + " has had " + extend.key + " since");
+    if (!after_it || (other.terms.reads() && one.shared)) continue;
+    for (const std::string& key : extend.keys) {
+      if (!other.wants(key)) continue;
+      report("operation " + std::to_string(one.number) + " is extended by its token although " +
+             "operation " + std::to_string(other.number) + " has had " + key + " since");
+    }
   }
 }
 

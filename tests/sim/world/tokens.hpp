@@ -24,7 +24,7 @@ class Tokens : Machine {
  private:
   struct Extend {
     std::size_t operation;
-    std::string key;
+    std::vector<std::string> keys;
     TrueTime asked;
   };
   void extend(std::size_t number);
