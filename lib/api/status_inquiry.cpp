@@ -13,6 +13,7 @@
 #include "redis/info.hpp"
 #include "redis/keys.hpp"
 #include "redis/numbers.hpp"
+#include "redis/scripts.hpp"
 
 namespace quorumlock::detail {
 
@@ -129,7 +130,7 @@ void StatusInquiry::start(Driver& driver) {
     ask(size, {"DBSIZE"});
     // One call is enough: which keys come first in the table is a matter of chance.
     ask(sample, {"SCAN", "0", "COUNT", keys_in_a_sample});
-    ask(script, {"EVAL", redis::probing_script, "1", key, "quorumlock:wake:-"});
+    ask(script, {"EVAL", redis::rights_script.source, "1", key, "quorumlock:wake:-"});
     for (std::size_t i = 0; i < probes_.size(); ++i) {
       ++its.to_come;
       const std::vector<std::string_view> words(probes_[i].words.begin(), probes_[i].words.end());

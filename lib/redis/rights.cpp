@@ -166,27 +166,6 @@ std::string without(std::string_view name) {
   return "does not let this user " + use + ", and so " + std::string(right->lost);
 }
 
-// Redis 7.0 says "user executing the script", later servers "ACL failure in script". A command that
-// was renamed is missing, too.
-const std::string_view probing_script = R"(local key = KEYS[1]
-local calls = {{'mget', key}, {'set', key, '', 'XX'}, {'get', key}, {'time'}, {'exists', key},
-  {'del', key}, {'pexpire', key, 1}, {'pttl', key}, {'publish', ARGV[1], ''},
-  {'zadd', key, 'XX', 1, '-'}, {'zrange', key, 0, 0}, {'zrem', key, '-'},
-  {'zremrangebyscore', key, 0, 0}, {'zscore', key, '-'}, {'type', key},
-  {'hset', key, '-', '', '-'}, {'hget', key, '-'}, {'hmget', key, '-'}, {'getrange', key, 0, 0},
-  {'strlen', key}, {'zrangebyscore', key, 0, 0}, {'zremrangebyrank', key, 1, 0}, {'hdel', key, '-'}}
-local missing = {}
-for _, call in ipairs(calls) do
-  local said = redis.pcall(unpack(call))
-  local why = type(said) == 'table' and said.err or ''
-  local forbidden = string.find(why, 'ACL failure') or string.find(why, 'user executing the script')
-    or string.find(why, 'command called from script')
-  if forbidden and not (string.find(why, ' access ') and string.find(why, 'key')) then
-    missing[#missing + 1] = string.find(why, 'channel') and '&quorumlock:*' or call[1]
-  end
-end
-return missing)";
-
 bool is_forbidden(std::string_view right, const Reply& reply) {
   if (reply.type != Reply::Type::error) return false;
   if (is_unknown_command(reply.text)) return !is_of_keys(right);

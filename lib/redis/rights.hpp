@@ -39,9 +39,6 @@ struct Probe {
 /// The probes of commands, of the node's own keys, and of the keys of locks. If `key_prefix` is
 /// empty, the keys of locks may have any name, and are left out.
 std::vector<Probe> probes(std::string_view key_prefix);
-/// A script that returns the names of all commands that scripts of ours call and that this user may
-/// not call, or that the server does not have. It changes nothing.
-extern const std::string_view probing_script;
 
 /// Whether a reply says that the user lacks this right, or that the server has no such command.
 bool is_forbidden(std::string_view right, const Reply& reply);

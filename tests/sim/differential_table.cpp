@@ -147,6 +147,7 @@ std::vector<Row> rows() {
       {15, "CALL raise $votes / $token $fence $life $terms $fence"},
       {8, "CALL raise $both / $token $fence $life $terms $fence"},
       {8, "CALL raise $permit quorumlock:fence:$sem / $token $fence $life $terms $fence"},
+      {3, "CALL rights absent / quorumlock:wake:-"},
       {20, "CALL release / $given"},
       {25, "CALL release_all $lock / $token $nobody $nobody 0 $barred"},
       {12, "CALL release_all $one $two / $token $nobody $nobody 0 $barred"},
