@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the documentation site that tools/docs has built: no link is dead, no anchor is missing, nothing is loaded from
-the network, and every class of the public headers has a page.
+the network, every class of the public headers has a page, each picture follows the reader's choice of colours, and the
+search finds options, commands and metrics by their names.
 
     site_test.py [SITE]            checks build/docs/site, or that site
     site_test.py --build           builds it first (tools/docs --offline); ends with 77, for "skipped", if Doxygen or
@@ -11,6 +12,7 @@ the network, and every class of the public headers has a page.
 
 import html.parser
 import http.server
+import json
 import pathlib
 import re
 import shutil
@@ -81,6 +83,39 @@ def missing_classes(site):
         for kind, name in re.findall(r"^(class|struct) (?:\[\[\w+\]\] )?(?:QUORUMLOCK_EXPORT )?(\w+)(?!\w|::)[^;]*\{", text, re.M):
             if not any(site.glob(f"reference/{kind}quorumlock_1_1{space}*{name}.html")):
                 yield f"{header.name}: the reference has no page on {name}"
+
+
+def not_found(site, index):
+    """Names that the search does not find, or finds where there is no such anchor."""
+    wanted = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/configuration.md").read_text(), re.M))
+    wanted |= {"acquire", "doctor", "acquire --ttl", "quorumlock_acquired_total", "quorumlock_wait_seconds",
+               "Coordinator", "max_hold"}
+    places = {}
+    for entry in index["docs"]:
+        places.setdefault(html.unescape(entry["title"]).removeprefix("quorumlock "), []).append(entry["location"])
+    for name in sorted(wanted):
+        where = [place for place in places.get(name, []) if "#" in place]
+        if not where:
+            yield f"the search does not find {name}"
+        for place in where:
+            file, _, anchor = place.partition("#")
+            if anchor not in Page((site / file).read_text()).anchors:
+                yield f"the search finds {name} at {place}, and there is no such anchor"
+
+
+def pictures_that_do_not_follow(site):
+    for path in sorted(site.rglob("*.svg")):
+        text = path.read_text()
+        if path.parent.name == "pictures" and "prefers-color-scheme" in text:
+            yield f"{path.relative_to(site)} follows the system, and not the reader's choice"
+    for path in sorted(site.glob("*.html")):
+        text = path.read_text()
+        light, dark = (set(re.findall(rf'src="(pictures/[\w-]+){end}"', text))
+                       for end in (r"\.svg#only-light", r"\.dark\.svg#only-dark"))
+        for name in light ^ dark:
+            yield f"{path.name} does not show both forms of {name}"
+        if re.search(r'src="pictures/[\w-]+\.svg"', text):
+            yield f"{path.name} shows a picture in all colours"
 
 
 def left_out():
@@ -162,7 +197,11 @@ def main():
     if not (site / "index.html").exists():
         print(f"{site} has no index.html: run tools/docs")
         return 1
-    found = [*self_check(), *violations(site), *missing_classes(site), *left_out()]
+    index = json.loads((site / "search/search_index.json").read_text())
+    found = [*self_check(), *violations(site), *missing_classes(site), *left_out(), *not_found(site, index),
+             *pictures_that_do_not_follow(site)]
+    if not list(not_found(site, {"docs": []})):
+        found.append("self-check: an empty search is not noticed")
     if browser:
         chromium = shutil.which("chromium")
         if chromium is None:

@@ -253,7 +253,7 @@ TEST_F(Tenants, ReachNoKeyOfAnother) {
   // The keys of another tenant are there, by every command of the role, alone and in a script.
   const std::vector<std::string> families = {"fence",     "queue",     "waiting",  "granted",
                                              "readers",   "replanted", "released", "leader",
-                                             "semaphore", "permit"};
+                                             "semaphore", "permit",    "once"};
   std::vector<std::string> theirs = {"other:x", "quorumlock:other"};
   for (const std::string& family : families) {
     theirs.push_back("quorumlock:" + family + ":other:x");

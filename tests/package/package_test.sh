@@ -111,6 +111,7 @@ fi
 [ "$(pkg-config --variable=prefix quorumlock | xargs realpath -m)" = "$(realpath "$prefix")" ] ||
   fail "quorumlock.pc says prefix=$(pkg-config --variable=prefix quorumlock), it is in $prefix"
 version=$(pkg-config --modversion quorumlock)
+! pkg-config --cflags --libs quorumlock quorumlock-admin | grep -F .. || fail "pkg-config prints a path with .."
 read -ra cflags < <(pkg-config --cflags quorumlock)
 read -ra libs < <(pkg-config --libs quorumlock)
 "$cxx" "${flags[@]}" "${cflags[@]}" "$here/consumer/main.cpp" -o "$work/consumer" "${libs[@]}" ||

@@ -84,7 +84,7 @@ echo "== the same library: pkg-config"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name quorumlock.pc)")
 export PKG_CONFIG_PATH
 for source in main:quorumlock admin:quorumlock-admin testing:quorumlock-testing; do
-  read -ra flags < <(pkg-config --cflags --libs "${source#*:}")
+  read -ra flags < <(pkg-config --define-prefix --cflags --libs "${source#*:}")
   "${CXX:-c++}" -std=c++20 "$here/consumer/${source%:*}.cpp" -o "$work/${source%:*}" "${flags[@]}" ||
     fail "building with pkg-config and the static library: ${flags[*]}"
   "$work/${source%:*}" || fail "running the ${source%:*} that was built with pkg-config"

@@ -329,9 +329,11 @@ std::string time(const Moment& moment, Arguments) {
 }
 
 std::string zadd(const Moment& moment, Arguments words) {
+  // The only options are GT and CH together, in this order.
+  const bool only_greater = words.size() > 4 && lower(words[2]) == "gt" && lower(words[3]) == "ch";
   if (words.size() % 2 != 0) return resp::error(syntax_error);
   std::vector<std::pair<std::string, double>> members;
-  for (std::size_t i = 2; i < words.size(); i += 2) {
+  for (std::size_t i = only_greater ? 4 : 2; i < words.size(); i += 2) {
     double number = 0;
     const char* const end = words[i].data() + words[i].size();
     const auto [last, failed] = std::from_chars(words[i].data(), end, number);
@@ -341,11 +343,14 @@ std::string zadd(const Moment& moment, Arguments words) {
   bool error = false;
   Value::SortedSet* const set = kept_or_new<Value::SortedSet>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
-  std::int64_t added = 0;
+  std::int64_t changed = 0;
   for (const auto& [member, number] : members) {
-    added += set->insert_or_assign(member, number).second ? 1 : 0;
+    const auto [found, added] = set->try_emplace(member, number);
+    const bool grows = !added && found->second < number;
+    if (!only_greater || grows) found->second = number;
+    changed += added || (only_greater && grows) ? 1 : 0;
   }
-  return resp::integer(added);
+  return resp::integer(changed);
 }
 
 std::string zrem(const Moment& moment, Arguments words) {

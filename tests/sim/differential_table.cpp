@@ -209,6 +209,8 @@ std::vector<Row> rows() {
       {5, "DEL $permit"},
       {2, "DEL $sem"},
       {2, "ZADD quorumlock:queue:$lock $ticket $waiter"},
+      {4, "ZADD quorumlock:queue:$lock GT CH $ticket $waiter"},
+      {1, "ZADD quorumlock:queue:$lock GT CH x $waiter"},
       {2, "HSET quorumlock:granted:$lock $waiter $token"},
       {2, "HDEL quorumlock:granted:$lock $waiter"},
       {1, "STRLEN $key"},

@@ -263,7 +263,8 @@ TEST(Differential, NoScriptChangesWhatAnotherProgramHas) {
       {"quorumlock:readers:$one", "zset"},
       {"quorumlock:replanted:$one", "string"},
       {"quorumlock:released:$one:token-1", "string"},
-      {"quorumlock:leader:$one", "hash"}};
+      {"quorumlock:leader:$one", "hash"},
+      {"quorumlock:once:$one", "string"}};
   int asked = 0;
   for (const auto& [text, ours] : keys) {
     const std::string key = draw.words(text, 0).at(0);

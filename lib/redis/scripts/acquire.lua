@@ -13,32 +13,33 @@
 -- The locks are not among KEYS: the server would refuse the whole call for one key that this user may not touch.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
-local last = #ARGV - 2
-local wall, life, floor = tonumber(ARGV[2]), ARGV[3], ARGV[last + 2]
-local keys, counters, at = {}, {'quorumlock:enrolment'}, 1
+local words, last = ARGV, #ARGV - 2
+local wall, life, floor = tonumber(words[2]), words[3], words[last + 2]
+local lines, counters, at = {}, {'quorumlock:enrolment'}, 1
 for i = 5, last, 3 do
-  local lock = ARGV[i]
-  keys[2 * at - 1], keys[2 * at] = lock, 'quorumlock:queue:' .. lock
+  local lock = words[i]
+  lines[at] = 'quorumlock:queue:' .. lock
   at = at + 1
   if life ~= '0' then counters[at] = 'quorumlock:fence:' .. lock end
 end
 -- These fail if this user may not touch one of the keys.
 local found = redis.pcall('MGET', unpack(counters))
 if (found.err and redis.call('GET', counters[1]) or found[1]) ~= ARGV[last + 1] then return {time} end
-local exist = redis.pcall('EXISTS', unpack(keys))
--- Usually all locks are free, nobody waits for them, and their counters are behind the client's clock, which
--- then is the fence of all.
-local is_usual = exist == 0 and not found.err and (life == '0' or
-  (wall > tonumber(floor) and wall > tonumber(ARGV[4]) and wall <= time + 60000000 and wall > time - life * 500))
+-- Usually nobody waits for the locks, and their counters are behind the client's clock, which then is the fence of
+-- all.
+local is_usual = redis.pcall('EXISTS', unpack(lines)) == 0 and not found.err and (life == '0' or
+  (wall > tonumber(floor) and wall > tonumber(words[4]) and wall <= time + 60000000 and wall > time - life * 500))
 
 -- Handles every other case. It uses few variables from outside, since Lua would create each of them anew in every
 -- call of the script.
 local function carefully(lock, token, seen)
   local ms = math.floor(time / 1000)
   local counter_key = 'quorumlock:fence:' .. lock
+  --> read_mark
   --> holder
   --> describe
   --> line
+  --> front
   --> blame
   local function acquire()
     local written = redis.call('MGET', counter_key)[1]
@@ -60,7 +61,7 @@ local function carefully(lock, token, seen)
       return {1, counter or 0, 0, 0, ''}
     end
     local due = holder == nil and math.floor(ends[1] - ms) + 1 or redis.call('PTTL', lock)
-    local greatest = tonumber(redis.call('ZRANGE', line_of(lock), -1, -1, 'WITHSCORES')[2]) or 0
+    local greatest = tonumber(redis.call('ZRANGE', line_of(lock), '-1', '-1', 'WITHSCORES')[2]) or 0
     return {0, counter or 0, due, greatest, holder ~= nil and describe(lock, holder) or ''}
   end
   local done, said = pcall(acquire)
@@ -68,24 +69,26 @@ local function carefully(lock, token, seen)
 end
 
 -- GET makes SET refuse another kind of value, and answers with the value before, or false if there was none. A name
--- that comes twice is not free the second time.
-local said, number, call, ttl, fence_text = nil, 1, redis.pcall, ARGV[1], ARGV[2]
+-- that comes twice is not free the second time. The lock comes first, since a lock that is not free leaves the
+-- counter as it is; it is given back if the counter cannot be written.
+local said, number, call, ttl, fence_text = nil, 1, redis.pcall, words[1], words[2]
 for i = 5, last, 3 do
   number = number + 1
-  local lock, token, done = ARGV[i], ARGV[i + 1], false
+  local lock, token, done = words[i], words[i + 1], false
   if is_usual then
     local written = found[number]
     local counter = tonumber(written or 0)
     if life == '0' then
-      done = true
-    elseif counter and counter >= 0 and counter < wall and counter % 1 == 0 then
+      done = call('SET', lock, token, 'NX', 'PX', ttl, 'GET') == false
+    elseif counter and counter >= 0 and counter < wall and counter % 1 == 0 and
+      call('SET', lock, token, 'NX', 'PX', ttl, 'GET') == false then
       done = call('SET', counters[number], fence_text, 'PX', life, 'GET') == written
+      if not done then call('DEL', lock) end
     end
-    done = done and call('SET', lock, token, 'NX', 'PX', ttl, 'GET') == false
   end
   if not done then
     said = said or {}
-    said[number] = carefully(lock, token, ARGV[i + 2])
+    said[number] = carefully(lock, token, words[i + 2])
   end
 end
 local fence = life ~= '0' and wall or 0

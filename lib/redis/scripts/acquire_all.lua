@@ -16,40 +16,46 @@
 --            {-1, 0, time}           not enrolled; nothing was touched
 --            {-2, number, time}      permits are held of a semaphore with another number of slots; nothing was
 --                                    touched
---> now
-local n = #KEYS / 2
-local waiter, reads, slot, capacity = ARGV[7], ARGV[10] == 'r', tonumber(ARGV[11]), tonumber(ARGV[12])
---> holder
---> describe
---> join
---> line
---> enter
---> permits
---> blame
 local function acquire()
+  --> now
+  local n = #KEYS / 2
+  local waiter, reads, slot, capacity = ARGV[7], ARGV[10] == 'r', 0, 0
+  --> read_mark
+  --> line
+  --> front
+  local permit_of, free_slot, capacity_of, is_another
   local found = redis.call('MGET', 'quorumlock:enrolment', unpack(KEYS, n + 1))
   if found[1] ~= ARGV[13] then return {-1, 0, time} end
   local locks = KEYS
-  if slot > 0 then
+  if ARGV[11] ~= '0' then
+    --> permits
+    slot, capacity = tonumber(ARGV[11]), tonumber(ARGV[12])
     local recorded, odd = capacity_of(KEYS[1])
     if odd then return odd end
     if is_another(KEYS[1], recorded, capacity) then return {-2, recorded, time} end
     locks = {permit_of(KEYS[1], slot)}
   end
-  local granted, fence, last, due, greatest, first, holders = true, 0, 0, -2, 0, nil, {}
+  local granted, fence, last, due, greatest, first, behind, holders = true, 0, 0, -2, 0, nil, nil, {}
   for i = 1, n do
     local written = found[i + 1]
     --> counter
     fence = math.max(fence, counter or 0)
     -- An absent counter has not been written for its whole life, by this node's own clock.
     last = math.max(last, counter or time - ARGV[5] * 500)
-    local holder = holder_of(locks[i], ARGV[1])
+    local holder
+    if redis.call('EXISTS', locks[i]) == 1 then
+      --> holder
+      holder = holder_of(locks[i], ARGV[1])
+    end
     holders[i] = holder
     prune(KEYS[i])
-    if waiter ~= '' and not redis.call('ZSCORE', line_of(KEYS[i]), waiter) then
+    local before, ends, after = front(KEYS[i], holder, reads, 1, {}, waiter)
+    if waiter ~= '' and not after and not redis.call('ZSCORE', line_of(KEYS[i]), waiter) then
+      --> enter
       enter(KEYS[i], waiter, ARGV[8], ARGV[9])
+      before, ends, after = front(KEYS[i], holder, reads, 1, {}, waiter)
     end
-    local before, ends = front(KEYS[i], holder, reads, 1, {[waiter] = true}, waiter)
+    behind = after
     local is_free = holder == nil or (reads and holder == read_mark)
     if before[1] or not is_free then
       granted = false
@@ -58,12 +64,17 @@ local function acquire()
       elseif slot == 0 then
         due = math.max(due, redis.call('PTTL', locks[i]))
         -- Readers are not described, and must not hide the holder of another of these locks.
-        if not first or first == '' then first = describe(locks[i], holder) end
+        if not first or first == '' then
+          --> describe
+          first = describe(locks[i], holder)
+        end
       else
         first, due = free_slot(KEYS[1], capacity, slot)
       end
     end
-    greatest = math.max(greatest, redis.call('ZRANGE', line_of(KEYS[i]), -1, -1, 'WITHSCORES')[2] or 0)
+  end
+  for i = 1, granted and 0 or n do
+    greatest = math.max(greatest, redis.call('ZRANGE', line_of(KEYS[i]), '-1', '-1', 'WITHSCORES')[2] or 0)
   end
   if not granted then return {0, fence, time, due, greatest, first or (slot > 0 and 0 or '')} end
   if ARGV[6] == '1' then
@@ -71,13 +82,13 @@ local function acquire()
     --> cap
     -- The counters are written first, because a script that fails half-way is not undone. GET makes SET refuse
     -- another kind of value.
-    for i = 1, n do
-      redis.call('SET', KEYS[n + i], string.format('%.0f', fence), 'PX', ARGV[5], 'GET')
-    end
+    local text = string.format('%d', fence)
+    for i = 1, n do redis.call('SET', KEYS[n + i], text, 'PX', ARGV[5], 'GET') end
   end
   if slot > 0 then redis.call('SET', KEYS[1], ARGV[12], 'PX', ARGV[5], 'GET') end
   for i = 1, n do
     if reads then
+      --> join
       join(locks[i], holders[i], ARGV[1], ms + ARGV[2], ARGV[2])
     else
       redis.call('SET', locks[i], ARGV[1], 'NX', 'PX', ARGV[2])
@@ -87,9 +98,13 @@ local function acquire()
       redis.call('PEXPIRE', grants_of(KEYS[i]), 2 * math.min(ARGV[9], 86400000))
     end
   end
-  local next = not reads and waiter ~= '' and n == 1 and redis.call('ZRANGE', line_of(KEYS[1]), 1, 1)[1] or ''
+  local next = not reads and waiter ~= '' and n == 1 and behind or ''
   if string.sub(next, 2, 18) ~= string.sub(waiter, 2, 18) then return {1, fence, time, 0} end
   return {1, fence, time, tonumber(string.match(next, '%d*', 19)) or 0}
 end
+-- What only few calls need is made where they need it: Lua makes each function anew in every call of a script.
 local done, said = pcall(acquire)
-return done and said or blame(said, {unpack(KEYS, 1, n)}, {unpack(KEYS, n + 1)})
+if done then return said end
+--> blame
+local n = #KEYS / 2
+return blame(said, {unpack(KEYS, 1, n)}, {unpack(KEYS, n + 1)})

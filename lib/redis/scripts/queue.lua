@@ -11,44 +11,46 @@
 --            - ms until one of these may change by itself
 --            - the greatest ticket of all other waiters
 -- For a reader, only writers are before it, and a lock that others read is free.
---> now
---> holder
---> describe
---> line
---> enter
---> permits
---> wake
---> blame
-local looks, asking = {}, {}
--- What all waiters for a lock need to know about it. The first entries are looked for once for each mode.
-local function look_at(lock)
-  if looks[lock] then return looks[lock] end
-  local look = {of_permits = string.sub(lock, 1, 21) == 'quorumlock:semaphore:', places = {}}
-  if not look.of_permits then
-    look.holder = holder_of(lock, '')
-    look.due = redis.call('PTTL', lock)
-  end
-  prune(lock)
-  looks[lock] = look
-  return look
-end
-local function places_of(lock, look, reads)
-  local mode = reads and 'r' or 'w'
-  if not look.places[mode] then
-    local first, ends = front(lock, look.holder, reads, 2, asking)
-    look.places[mode] = {first, ends}
-  end
-  return unpack(look.places[mode])
-end
 local function queue()
+  --> now
+  --> read_mark
+  --> holder
+  --> describe
+  --> line
+  --> front
+  --> enter
+  local permit_of, free_slot, capacity_of, is_another
+  --> wake
+  local looks, asking = {}, {}
+  -- What all waiters for a lock need to know about it. The first entries are looked for once for each mode.
+  local function look_at(lock)
+    if looks[lock] then return looks[lock] end
+    local look = {of_permits = string.sub(lock, 1, 21) == 'quorumlock:semaphore:', places = {}}
+    if look.of_permits then
+      --> permits
+    else
+      look.holder = holder_of(lock, '')
+      look.due = redis.call('PTTL', lock)
+    end
+    prune(lock)
+    looks[lock] = look
+    return look
+  end
+  local function places_of(lock, look, reads)
+    local mode = reads and 'r' or 'w'
+    if not look.places[mode] then
+      local first, ends = front(lock, look.holder, reads, 2, asking)
+      look.places[mode] = {first, ends}
+    end
+    return unpack(look.places[mode])
+  end
   local reply, changed, greatest = {}, {}, {}
   for i = 1, #KEYS do
     local waiter = ARGV[2 * i]
-    asking[waiter] = true
-    local last = redis.call('ZRANGE', line_of(KEYS[i]), -2, -1, 'WITHSCORES')
+    local last = redis.call('ZRANGE', line_of(KEYS[i]), '-2', '-1', 'WITHSCORES')
     greatest[i] = last[#last]
     if last[#last - 1] == waiter then greatest[i] = last[#last - 2] end
-    changed[i] = enter(KEYS[i], waiter, ARGV[2 * i + 1], ARGV[1])
+    changed[i], asking[waiter] = enter(KEYS[i], waiter, ARGV[2 * i + 1], ARGV[1])
   end
   for i = 1, #KEYS do
     local waiter = ARGV[2 * i]
@@ -91,4 +93,6 @@ local function queue()
   return reply
 end
 local done, said = pcall(queue)
-return done and said or blame(said, KEYS, {})
+if done then return said end
+--> blame
+return blame(said, KEYS, {})

@@ -9,6 +9,7 @@
 --            {-1, 0, time}               not enrolled
 --> now
 local n = #KEYS / 2
+--> read_mark
 --> holder
 local found = redis.call('MGET', 'quorumlock:enrolment', unpack(KEYS, n + 1))
 if found[1] ~= ARGV[4] then return {-1, 0, time} end

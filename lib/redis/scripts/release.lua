@@ -4,11 +4,13 @@
 --   ARGV     for each lock its key and token
 --   returns  1 if all were deleted and nobody waits, else for each lock as release_all.lua, or an error
 -- The locks are not among KEYS: the server would refuse the whole call for one key that this user may not touch.
-local locks, lines, ours, said = {}, {}, {}, {}
+local words, locks, lines, ours, said = ARGV, {}, {}, {}, {}
 local function carefully(lock, token)
   --> now
+  --> read_mark
   --> holder
   --> line
+  --> front
   --> wake
   --> blame
   local function release()
@@ -17,21 +19,25 @@ local function carefully(lock, token)
     redis.call('DEL', lock)
     local _, waits = wake_front(lock, nil, nil, {}, '')
     if not waits then return 1 end
-    return {1, 0, tonumber(redis.call('ZRANGE', line_of(lock), -1, -1, 'WITHSCORES')[2])}
+    return {1, 0, tonumber(redis.call('ZRANGE', line_of(lock), '-1', '-1', 'WITHSCORES')[2])}
   end
   local done, said = pcall(release)
   return done and said or blame(said, {lock}, {})
 end
 -- Usually each lock is its token's and no line has waiters, which takes one call of each command. Every other
 -- case, such as a key that this user may not touch, is handled carefully.
-for i = 1, #ARGV / 2 do
-  locks[i] = ARGV[2 * i - 1]
+for i = 1, #words / 2 do
+  locks[i] = words[2 * i - 1]
   lines[i] = 'quorumlock:queue:' .. locks[i]
 end
 local holders = redis.pcall('MGET', unpack(locks))
 if redis.pcall('EXISTS', unpack(lines)) == 0 then
-  for i, lock in ipairs(locks) do
-    if holders[i] == ARGV[2 * i] and holders[i] ~= 'quorumlock:readers' then ours[#ours + 1] = lock end
+  local count = 0
+  for i = 1, #locks do
+    if holders[i] == words[2 * i] and holders[i] ~= 'quorumlock:readers' then
+      count = count + 1
+      ours[count] = locks[i]
+    end
   end
 end
 local deleted = ours[1] and redis.pcall('DEL', unpack(ours))
@@ -40,7 +46,7 @@ if deleted == #locks then return 1 end
 local is_ours = {}
 for _, lock in ipairs(type(deleted) == 'number' and ours or {}) do is_ours[lock] = true end
 for i, lock in ipairs(locks) do
-  said[i] = is_ours[lock] and holders[i] == ARGV[2 * i] and 1 or carefully(lock, ARGV[2 * i])
+  said[i] = is_ours[lock] and holders[i] == words[2 * i] and 1 or carefully(lock, words[2 * i])
   is_ours[lock] = nil
   local why = type(said[i]) == 'table' and said[i].err
   -- A replica refuses everything.

@@ -18,10 +18,15 @@
 local n = #KEYS / 2
 local token, ttl, mode, slot, over = ARGV[1], tonumber(ARGV[2]), ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[9])
 local reads = mode == 'r'
+--> read_mark
 --> holder
 --> join
 --> line
---> permits
+--> front
+local permit_of, free_slot, capacity_of, is_another
+if slot > 0 then
+  --> permits
+end
 --> wake
 --> blame
 local function renew()

@@ -1,18 +1,12 @@
 -- Puts a waiter into a line, or keeps it there: its ticket and the end of its life only grow. Returns whether
--- anything has changed in the order. The line is kept for at least twice the life of an entry, which is never
--- longer than a day.
+-- anything has changed in the order, and the end of its life. The line is kept for two to three lives of an entry,
+-- which is never longer than a day.
 local function enter(lock, waiter, ticket, life)
-  local function raise(set, score)
-    local now = redis.call('ZSCORE', set, waiter)
-    local grows = not now or tonumber(now) < tonumber(score)
-    if grows then redis.call('ZADD', set, score, waiter) end
-    return grows
-  end
+  local line, lives = line_of(lock), lives_of(lock)
   life = math.min(life, 86400000)
-  local changed = raise(line_of(lock), ticket)
-  raise(lives_of(lock), string.format('%.0f', ms + life))
-  for _, key in ipairs({line_of(lock), lives_of(lock)}) do
-    if redis.call('PTTL', key) < 2 * life then redis.call('PEXPIRE', key, 2 * life) end
-  end
-  return changed
+  local changed = redis.call('ZADD', line, 'GT', 'CH', ticket, waiter)
+  redis.call('ZADD', lives, 'GT', 'CH', string.format('%d', ms + life), waiter)
+  if redis.call('PTTL', line) < 2 * life then redis.call('PEXPIRE', line, 3 * life) end
+  if redis.call('PTTL', lives) < 2 * life then redis.call('PEXPIRE', lives, 3 * life) end
+  return changed == 1, ms + life
 end

@@ -15,7 +15,7 @@ local function wake_front(lock, holder, slot, told, spared, asking)
   if string.sub(first, 1, 1) == 'w' then
     if holder then return false, true end
   else
-    woken = redis.call('ZRANGE', line_of(lock), 0, -1)
+    woken = redis.call('ZRANGE', line_of(lock), '0', '-1')
   end
   local is_spared = false
   for i, entry in ipairs(woken) do
