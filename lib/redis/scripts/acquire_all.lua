@@ -82,7 +82,7 @@ local function acquire()
     --> cap
     -- The counters are written first, because a script that fails half-way is not undone. GET makes SET refuse
     -- another kind of value.
-    local text = string.format('%d', fence)
+    local text = string.format('%.0f', fence)
     for i = 1, n do redis.call('SET', KEYS[n + i], text, 'PX', ARGV[5], 'GET') end
   end
   if slot > 0 then redis.call('SET', KEYS[1], ARGV[12], 'PX', ARGV[5], 'GET') end

@@ -5,7 +5,7 @@ local function enter(lock, waiter, ticket, life)
   local line, lives = line_of(lock), lives_of(lock)
   life = math.min(life, 86400000)
   local changed = redis.call('ZADD', line, 'GT', 'CH', ticket, waiter)
-  redis.call('ZADD', lives, 'GT', 'CH', string.format('%d', ms + life), waiter)
+  redis.call('ZADD', lives, 'GT', 'CH', string.format('%.0f', ms + life), waiter)
   if redis.call('PTTL', line) < 2 * life then redis.call('PEXPIRE', line, 3 * life) end
   if redis.call('PTTL', lives) < 2 * life then redis.call('PEXPIRE', lives, 3 * life) end
   return changed == 1, ms + life

@@ -7,7 +7,7 @@ local function is_spent(lock, holder, entry)
 end
 -- Removes entries whose lives are over, anywhere in the line: not all at once, since there may be many.
 local function prune(lock)
-  local over = redis.call('ZRANGEBYSCORE', lives_of(lock), '-inf', string.format('(%d', ms), 'LIMIT', '0', '64')
+  local over = redis.call('ZRANGEBYSCORE', lives_of(lock), '-inf', string.format('(%.0f', ms), 'LIMIT', '0', '64')
   if over[1] then leave(lock, unpack(over)) end
 end
 -- Returns the first entries of a line that count, and the ends of their lives: at most two, and none from `stop`

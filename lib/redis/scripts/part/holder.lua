@@ -12,7 +12,7 @@ local function holder_of(lock, token)
   if holder ~= read_mark then return holder end
   --> now
   local readers = readers_of(lock)
-  local over = redis.call('ZREMRANGEBYSCORE', readers, '-inf', string.format('(%d', ms))
+  local over = redis.call('ZREMRANGEBYSCORE', readers, '-inf', string.format('(%.0f', ms))
   if over == 0 or redis.call('EXISTS', readers) == 1 then return holder end
   redis.call('DEL', lock)
   return nil
