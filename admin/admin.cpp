@@ -5,7 +5,7 @@
 
 #include <quorumlock/detail/node_questions.hpp>
 
-#include "redis/keys.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock {
 

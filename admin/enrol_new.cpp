@@ -6,10 +6,10 @@
 #include <quorumlock/admin.hpp>
 #include <quorumlock/detail/node_questions.hpp>
 
-#include "redis/client_name.hpp"
-#include "redis/enrolment_record.hpp"
-#include "redis/keys.hpp"
-#include "redis/scripts.hpp"
+#include "members/enrolment_record.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
+#include "wire/client_name.hpp"
 
 namespace quorumlock {
 namespace {

@@ -8,7 +8,7 @@
 #include <quorumlock/event.hpp>
 #include <quorumlock/options.hpp>
 
-#include "redis/rights.hpp"
+#include "verbs/rights.hpp"
 
 namespace quorumlock {
 namespace {

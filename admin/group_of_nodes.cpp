@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "admin/members_report.hpp"
-#include "core/counter_bound.hpp"
-#include "core/quorum.hpp"
-#include "redis/client_name.hpp"
-#include "redis/keys.hpp"
-#include "redis/numbers.hpp"
-#include "redis/scripts.hpp"
+#include "lock/counter_bound.hpp"
+#include "lock/quorum.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
+#include "wire/client_name.hpp"
+#include "wire/numbers.hpp"
 
 namespace quorumlock::detail {
 namespace {

@@ -8,11 +8,11 @@
 #include <tuple>
 #include <utility>
 
-#include "core/owner_token.hpp"
-#include "core/rival.hpp"
-#include "redis/keys.hpp"
-#include "redis/numbers.hpp"
-#include "redis/scripts.hpp"
+#include "lock/owner_token.hpp"
+#include "lock/rival.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
+#include "wire/numbers.hpp"
 
 namespace quorumlock::detail {
 namespace {

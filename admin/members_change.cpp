@@ -5,11 +5,11 @@
 #include <map>
 #include <utility>
 
-#include "core/counter_bound.hpp"
-#include "core/mutants.hpp"
-#include "core/quorum.hpp"
-#include "redis/keys.hpp"
-#include "redis/scripts.hpp"
+#include "lock/counter_bound.hpp"
+#include "lock/mutants.hpp"
+#include "lock/quorum.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::redis {
 

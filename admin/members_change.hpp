@@ -9,9 +9,9 @@
 
 #include <quorumlock/result.hpp>
 
-#include "core/types.hpp"
-#include "redis/enrolment_record.hpp"
-#include "redis/membership.hpp"
+#include "lock/types.hpp"
+#include "members/enrolment_record.hpp"
+#include "members/membership.hpp"
 
 namespace quorumlock::redis {
 

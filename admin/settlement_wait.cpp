@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/validity.hpp"
+#include "lock/validity.hpp"
 
 namespace quorumlock::redis {
 

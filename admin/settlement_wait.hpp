@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "core/mutants.hpp"
-#include "core/types.hpp"
+#include "lock/mutants.hpp"
+#include "lock/types.hpp"
 
 namespace quorumlock::redis {
 

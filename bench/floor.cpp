@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "redis/ring.hpp"
-#include "redis/scripts.hpp"
+#include "verbs/scripts.hpp"
+#include "wire/ring.hpp"
 
 namespace quorumlock::bench {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "local/certificates.hpp"
 #include "local/enroll.hpp"
-#include "redis/keys.hpp"
-#include "redis/scripts.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::bench {
 namespace {

@@ -4,9 +4,9 @@ than clocks differ, and a microsecond for each grant: then the client's own cloc
 
 For every number of nodes and clients, if no more than N - q nodes lie. A client takes a number (a counter or a floor)
 from an answer only if it is within fencing_memory of the client's own clock, or of the TIME of N - q + 1 nodes (that
-is, of the (N - q + 1)-th greatest), or if N - q + 1 nodes have one as great (core/counter_bound.hpp). Otherwise the
-number is bad: the node's vote for that lock is left out (core/ballot.hpp), and the node is no source of a repair
-(loop/repair.cpp) or of an operator's floor (MembersChange::counts_up_to). Leaving out votes and sources is safe: see
+is, of the (N - q + 1)-th greatest), or if N - q + 1 nodes have one as great (lock/counter_bound.hpp). Otherwise the
+number is bad: the node's vote for that lock is left out (lock/ballot.hpp), and the node is no source of a repair
+(members/repair.cpp) or of an operator's floor (MembersChange::counts_up_to). Leaving out votes and sources is safe: see
 fencing.py and tokens.py, where a source with a refused number does not count.
 
 Clocks may be wrong: "latest" is the clock that is furthest on, of all honest nodes and clients. A token that was

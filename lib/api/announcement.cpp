@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "config/refusal.hpp"
-#include "core/quorum.hpp"
+#include "lock/quorum.hpp"
 #include "loop/driver.hpp"
 #include "loop/runtime.hpp"
-#include "redis/keys.hpp"
-#include "redis/scripts.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::detail {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <quorumlock/clock.hpp>
 
-#include "core/types.hpp"
+#include "lock/types.hpp"
 
 namespace quorumlock::detail {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "redis/endpoint.hpp"
+#include "wire/endpoint.hpp"
 
 // Who can reach a server, or listen to what is sent to it.
 namespace quorumlock::detail {

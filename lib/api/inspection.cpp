@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/look.hpp"
-#include "core/owner_token.hpp"
+#include "lock/owner_token.hpp"
 
 namespace quorumlock {
 namespace {

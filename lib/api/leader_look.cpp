@@ -5,8 +5,8 @@
 
 #include "loop/driver.hpp"
 #include "loop/runtime.hpp"
-#include "redis/keys.hpp"
-#include "redis/scripts.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::detail {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <quorumlock/election.hpp>
 
-#include "core/types.hpp"
+#include "lock/types.hpp"
 
 namespace quorumlock::detail {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "redis/numbers.hpp"
+#include "wire/numbers.hpp"
 
 namespace quorumlock::detail {
 

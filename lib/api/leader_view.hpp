@@ -6,9 +6,9 @@
 
 #include <quorumlock/election.hpp>
 
-#include "core/quorum.hpp"
-#include "core/types.hpp"
-#include "redis/reply.hpp"
+#include "lock/quorum.hpp"
+#include "lock/types.hpp"
+#include "wire/reply.hpp"
 
 namespace quorumlock::detail {
 

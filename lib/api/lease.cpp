@@ -4,7 +4,7 @@
 
 #include "api/check_handler.hpp"
 #include "config/quoted.hpp"
-#include "core/owner_token.hpp"
+#include "lock/owner_token.hpp"
 #include "loop/blocking.hpp"
 #include "loop/call_later.hpp"
 #include "loop/lease_state.hpp"

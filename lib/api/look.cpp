@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "core/owner_token.hpp"
-#include "core/quorum.hpp"
-#include "core/rival.hpp"
+#include "lock/owner_token.hpp"
+#include "lock/quorum.hpp"
+#include "lock/rival.hpp"
 #include "loop/driver.hpp"
-#include "redis/numbers.hpp"
-#include "redis/scripts.hpp"
-#include "redis/verbs/vote.hpp"
+#include "verbs/scripts.hpp"
+#include "verbs/vote.hpp"
+#include "wire/numbers.hpp"
 
 namespace quorumlock::detail {
 namespace {

@@ -6,7 +6,7 @@
 #include "api/operations.hpp"
 #include "loop/driver.hpp"
 #include "loop/inquiry.hpp"
-#include "redis/verbs/vote.hpp"
+#include "verbs/vote.hpp"
 
 namespace quorumlock::detail {
 namespace {

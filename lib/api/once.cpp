@@ -8,7 +8,7 @@
 #include "api/operations.hpp"
 #include "config/quoted.hpp"
 #include "config/refusal.hpp"
-#include "core/round.hpp"
+#include "lock/round.hpp"
 #include "loop/driver.hpp"
 #include "loop/inquiry.hpp"
 #include "loop/once_query.hpp"

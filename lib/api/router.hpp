@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/placement.hpp"
+#include "lock/placement.hpp"
 #include "loop/runtime.hpp"
 
 namespace quorumlock::detail {

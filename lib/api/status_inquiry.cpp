@@ -7,13 +7,13 @@
 #include <quorumlock/event.hpp>
 
 #include "api/exposure.hpp"
-#include "core/counter_bound.hpp"
-#include "core/quorum.hpp"
+#include "lock/counter_bound.hpp"
+#include "lock/quorum.hpp"
 #include "loop/driver.hpp"
-#include "redis/info.hpp"
-#include "redis/keys.hpp"
-#include "redis/numbers.hpp"
-#include "redis/scripts.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
+#include "wire/info.hpp"
+#include "wire/numbers.hpp"
 
 namespace quorumlock::detail {
 

@@ -11,7 +11,7 @@
 
 #include "config/node_list.hpp"
 #include "loop/inquiry.hpp"
-#include "redis/rights.hpp"
+#include "verbs/rights.hpp"
 
 namespace quorumlock::detail {
 

@@ -10,9 +10,9 @@
 #include "config/quoted.hpp"
 #include "config/refusal.hpp"
 #include "config/tls.hpp"
-#include "core/placement.hpp"
-#include "core/quorum.hpp"
-#include "core/validity.hpp"
+#include "lock/placement.hpp"
+#include "lock/quorum.hpp"
+#include "lock/validity.hpp"
 
 namespace quorumlock::detail {
 namespace {

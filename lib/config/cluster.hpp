@@ -8,8 +8,8 @@
 
 #include <quorumlock/options.hpp>
 
-#include "core/claim.hpp"
-#include "redis/endpoint.hpp"
+#include "lock/claim.hpp"
+#include "wire/endpoint.hpp"
 
 namespace quorumlock::detail {
 

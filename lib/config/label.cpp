@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "core/owner_token.hpp"
+#include "lock/owner_token.hpp"
 
 namespace quorumlock {
 

@@ -6,8 +6,8 @@
 
 #include <quorumlock/outcome.hpp>
 
-#include "core/quorum.hpp"
-#include "core/trace.hpp"
+#include "lock/quorum.hpp"
+#include "lock/trace.hpp"
 
 namespace quorumlock::detail {
 

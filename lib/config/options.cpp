@@ -11,9 +11,9 @@
 #include "config/quoted.hpp"
 #include "config/refusal.hpp"
 #include "config/tls.hpp"
-#include "core/types.hpp"
-#include "core/validity.hpp"
-#include "redis/endpoint.hpp"
+#include "lock/types.hpp"
+#include "lock/validity.hpp"
+#include "wire/endpoint.hpp"
 
 namespace quorumlock {
 

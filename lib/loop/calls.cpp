@@ -11,7 +11,7 @@
 #include "loop/token_call.hpp"
 #include "loop/user_id.hpp"
 #include "loop/why_refused.hpp"
-#include "redis/keys.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::detail {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "config/cluster.hpp"
 #include "config/node_list.hpp"
-#include "core/trace.hpp"
+#include "lock/trace.hpp"
 #include "loop/deferred.hpp"
 #include "loop/events.hpp"
 #include "loop/inbox.hpp"

@@ -7,8 +7,8 @@
 
 #include "config/label.hpp"
 #include "loop/runtime.hpp"
-#include "redis/keys.hpp"
-#include "redis/rights.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/rights.hpp"
 
 namespace quorumlock::detail {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <quorumlock/event.hpp>
 
-#include "core/types.hpp"
+#include "lock/types.hpp"
 
 namespace quorumlock::detail {
 

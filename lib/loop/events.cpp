@@ -11,7 +11,7 @@
 #include <quorumlock/options.hpp>
 
 #include "config/quoted.hpp"
-#include "core/owner_token.hpp"
+#include "lock/owner_token.hpp"
 #include "loop/calls.hpp"
 #include "loop/user_id.hpp"
 #include "loop/why_refused.hpp"

@@ -1,7 +1,7 @@
 #include "loop/inquiries.hpp"
 
-#include "redis/keys.hpp"
-#include "redis/words.hpp"
+#include "verbs/keys.hpp"
+#include "wire/words.hpp"
 
 namespace quorumlock::detail {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/slots.hpp"
-#include "core/timer_queue.hpp"
+#include "lock/slots.hpp"
+#include "lock/timer_queue.hpp"
 #include "loop/deferred.hpp"
 #include "loop/inquiry.hpp"
 #include "loop/session.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/slots.hpp"
+#include "lock/slots.hpp"
 #include "loop/inbox.hpp"
 #include "loop/session.hpp"
 

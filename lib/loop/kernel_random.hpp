@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/types.hpp"
+#include "lock/types.hpp"
 
 namespace quorumlock::detail {
 

@@ -10,7 +10,7 @@
 
 #include <quorumlock/lease.hpp>
 
-#include "core/claim.hpp"
+#include "lock/claim.hpp"
 #include "loop/inbox.hpp"
 
 namespace quorumlock::detail {

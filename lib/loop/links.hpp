@@ -7,9 +7,9 @@
 
 #include <quorumlock/event.hpp>
 
-#include "core/types.hpp"
-#include "redis/link.hpp"
-#include "redis/subscriber.hpp"
+#include "lock/types.hpp"
+#include "wire/link.hpp"
+#include "wire/subscriber.hpp"
 
 namespace quorumlock::detail {
 

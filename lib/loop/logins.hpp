@@ -8,9 +8,9 @@
 
 #include <quorumlock/options.hpp>
 
-#include "core/types.hpp"
-#include "redis/endpoint.hpp"
+#include "lock/types.hpp"
 #include "uv/work.hpp"
+#include "wire/endpoint.hpp"
 
 namespace quorumlock::detail {
 

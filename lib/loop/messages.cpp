@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "redis/keys.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::detail {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <variant>
 
-#include "core/engine.hpp"
+#include "lock/engine.hpp"
 #include "loop/links.hpp"
 
 namespace quorumlock::detail {

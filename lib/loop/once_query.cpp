@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/mutants.hpp"
-#include "redis/verbs/once.hpp"
+#include "lock/mutants.hpp"
+#include "verbs/once.hpp"
 
 namespace quorumlock::detail {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/tally.hpp"
+#include "lock/tally.hpp"
 #include "loop/session.hpp"
 
 namespace quorumlock::detail {

@@ -4,7 +4,7 @@
 
 #include <quorumlock/result.hpp>
 
-#include "redis/login.hpp"
+#include "wire/login.hpp"
 
 namespace quorumlock::detail {
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "core/types.hpp"
-#include "redis/primary_poll.hpp"
+#include "lock/types.hpp"
 #include "tls/contexts.hpp"
 #include "uv/socket.hpp"
+#include "wire/primary_poll.hpp"
 
 namespace quorumlock::detail {
 

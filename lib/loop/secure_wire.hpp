@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "redis/wire.hpp"
 #include "tls/contexts.hpp"
+#include "wire/wire.hpp"
 
 namespace quorumlock::detail {
 

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "redis/verbs/line.hpp"
-#include "redis/words.hpp"
+#include "verbs/line.hpp"
+#include "wire/words.hpp"
 
 namespace quorumlock::detail {
 

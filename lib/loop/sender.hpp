@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/engine.hpp"
-#include "core/slots.hpp"
+#include "lock/engine.hpp"
+#include "lock/slots.hpp"
 #include "loop/links.hpp"
-#include "redis/dispatch.hpp"
+#include "verbs/dispatch.hpp"
 
 namespace quorumlock::detail {
 

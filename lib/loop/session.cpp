@@ -6,7 +6,7 @@
 
 #include <quorumlock/event.hpp>
 
-#include "redis/verbs/line.hpp"
+#include "verbs/line.hpp"
 
 namespace quorumlock::detail {
 

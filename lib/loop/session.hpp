@@ -6,13 +6,13 @@
 #include <variant>
 #include <vector>
 
-#include "core/engine.hpp"
+#include "lock/engine.hpp"
 #include "loop/links.hpp"
-#include "loop/members.hpp"
 #include "loop/messages.hpp"
-#include "loop/repair.hpp"
 #include "loop/sender.hpp"
-#include "loop/witnesses.hpp"
+#include "members/members.hpp"
+#include "members/repair.hpp"
+#include "members/witnesses.hpp"
 
 namespace quorumlock::detail {
 

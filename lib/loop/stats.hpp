@@ -5,7 +5,7 @@
 #include <quorumlock/stats.hpp>
 
 #include "config/node_list.hpp"
-#include "core/types.hpp"
+#include "lock/types.hpp"
 
 namespace quorumlock::detail {
 

@@ -7,7 +7,7 @@
 #include <quorumlock/handler.hpp>
 #include <quorumlock/result.hpp>
 
-#include "core/types.hpp"
+#include "lock/types.hpp"
 #include "loop/inbox.hpp"
 
 namespace quorumlock::detail {

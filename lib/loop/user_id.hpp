@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/claim.hpp"
+#include "lock/claim.hpp"
 
 namespace quorumlock::detail {
 

@@ -4,7 +4,7 @@
 
 #include <quorumlock/detail/clock_control.hpp>
 
-#include "core/types.hpp"
+#include "lock/types.hpp"
 
 namespace quorumlock::detail {
 

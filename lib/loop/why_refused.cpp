@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/owner_token.hpp"
+#include "lock/owner_token.hpp"
 
 namespace quorumlock::detail {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/output.hpp"
+#include "lock/output.hpp"
 
 namespace quorumlock::detail {
 

@@ -14,8 +14,8 @@
 
 #include <quorumlock/clock.hpp>
 
-#include "redis/keys.hpp"
 #include "sim/resp.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::testing {
 namespace {

@@ -11,10 +11,10 @@
 #include "fuzz/require.hpp"
 #include "loop/events.hpp"
 #include "loop/session.hpp"
-#include "redis/scripts.hpp"
-#include "redis/words.hpp"
 #include "support/allocated.hpp"
 #include "support/seeded_random.hpp"
+#include "verbs/scripts.hpp"
+#include "wire/words.hpp"
 
 // One hostile node of three, below a whole session whose users wait for locks that another client
 // holds. The other two are honest. The input is what the hostile node sends, except for some bytes

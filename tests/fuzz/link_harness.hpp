@@ -8,9 +8,9 @@
 
 #include "fuzz/good_server.hpp"
 #include "fuzz/require.hpp"
-#include "redis/link.hpp"
-#include "redis/words.hpp"
 #include "support/seeded_random.hpp"
+#include "wire/link.hpp"
+#include "wire/words.hpp"
 
 namespace quorumlock::fuzz {
 

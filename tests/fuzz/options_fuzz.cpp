@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fuzz/require.hpp"
-#include "redis/endpoint.hpp"
+#include "wire/endpoint.hpp"
 
 // The options as JSON. The input is the text, in which the byte 1 stands for a URL with a password:
 // as a node, a key, a duration, in the middle of broken JSON.

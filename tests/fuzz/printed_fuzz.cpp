@@ -18,8 +18,8 @@
 #include "cli/status_table.hpp"
 #include "config/quoted.hpp"
 #include "fuzz/require.hpp"
-#include "redis/membership.hpp"
-#include "redis/reply.hpp"
+#include "members/membership.hpp"
+#include "wire/reply.hpp"
 
 // Everything that the library and the command line print, with texts from outside in it. The input
 // is these texts, with a zero byte after each; as a whole it is also what a server sends. What is

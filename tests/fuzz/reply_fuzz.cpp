@@ -8,8 +8,8 @@
 
 #include "fuzz/link_harness.hpp"
 #include "fuzz/require.hpp"
-#include "redis/reply.hpp"
 #include "support/allocated.hpp"
+#include "wire/reply.hpp"
 
 // The reply path. The input is what a server sends, byte for byte, so that any piece of RESP is an
 // input. A few bytes that RESP does not need are orders:

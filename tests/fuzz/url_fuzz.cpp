@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "redis/endpoint.hpp"
+#include "wire/endpoint.hpp"
 
 // A node's URL. The input is a URL; if it contains a line feed, the part before that is put before
 // a planted password, and the part after it after the password.

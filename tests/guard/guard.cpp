@@ -17,8 +17,8 @@
 
 #include "bench/allocations.hpp"
 #include "loop/session.hpp"
-#include "redis/verbs/acquire.hpp"
 #include "support/link_driver.hpp"
+#include "verbs/acquire.hpp"
 
 namespace quorumlock::test {
 namespace {

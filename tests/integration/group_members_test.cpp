@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "core/placement.hpp"
 #include "integration/fixture.hpp"
 #include "local/enroll.hpp"
+#include "lock/placement.hpp"
 
 // Changing the list of nodes of one of several quorum groups.
 namespace quorumlock::test {

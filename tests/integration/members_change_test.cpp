@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "integration/seven_nodes.hpp"
-#include "redis/enrolment_record.hpp"
-#include "redis/keys.hpp"
-#include "redis/membership.hpp"
+#include "members/enrolment_record.hpp"
+#include "members/membership.hpp"
+#include "verbs/keys.hpp"
 
 // Changing the list of nodes while clients lock.
 namespace quorumlock::test {

@@ -8,8 +8,8 @@
 
 #include <quorumlock/admin.hpp>
 
-#include "core/placement.hpp"
 #include "integration/fixture.hpp"
+#include "lock/placement.hpp"
 #include "support/uv_loop.hpp"
 
 // Several quorum groups, and several loops: docs/scaling.md.

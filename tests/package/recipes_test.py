@@ -151,7 +151,7 @@ class Conan(unittest.TestCase):
             library = re.search(r"QUORUMLOCK_HIREDIS:FILEPATH=(.*)", cache)[1]
             self.assertTrue(os.path.samefile(library, theirs / "lib/libhiredis.a"), library)
             done = subprocess.run(["ninja", "-C", work + "/build",
-                                   "lib/CMakeFiles/quorumlock_objects.dir/redis/reply.cpp.o"], text=True,
+                                   "lib/CMakeFiles/quorumlock_objects.dir/wire/reply.cpp.o"], text=True,
                                   capture_output=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout)
 

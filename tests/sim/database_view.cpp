@@ -1,7 +1,7 @@
 #include "sim/database_view.hpp"
 
-#include "redis/keys.hpp"
 #include "sim/data_commands.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

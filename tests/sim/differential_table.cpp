@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "redis/scripts.hpp"
 #include "support/scripts.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::sim::table {
 namespace {

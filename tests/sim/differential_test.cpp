@@ -8,12 +8,12 @@
 #include <set>
 #include <string>
 
-#include "redis/info.hpp"
-#include "redis/scripts.hpp"
 #include "sim/differential_table.hpp"
 #include "sim/resp.hpp"
 #include "sim/twins.hpp"
 #include "support/eventually.hpp"
+#include "verbs/scripts.hpp"
+#include "wire/info.hpp"
 
 // Compares the simulated server with a real one: the same commands must give the same replies, byte
 // for byte, and after each command the same keys with the same expiries.

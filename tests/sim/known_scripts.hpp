@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "redis/scripts.hpp"
 #include "sim/requests.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::sim {
 

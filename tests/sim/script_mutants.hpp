@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/mutants.hpp"
-#include "redis/scripts.hpp"
+#include "lock/mutants.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::sim {
 

@@ -8,7 +8,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "core/mutants.hpp"
+#include "lock/mutants.hpp"
 #include "sim/data_commands.hpp"
 #include "sim/resp.hpp"
 #include "sim/script_mutants.hpp"

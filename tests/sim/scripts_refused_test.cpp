@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "redis/scripts.hpp"
 #include "support/cluster.hpp"
+#include "verbs/scripts.hpp"
 
 // A real server refuses the last command of a script to its user. The keys that this leaves must
 // expire, even if no client releases them.

@@ -5,11 +5,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "redis/keys.hpp"
 #include "sim/connection_commands.hpp"
 #include "sim/data_commands.hpp"
 #include "sim/introspection.hpp"
 #include "sim/resp.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 namespace {

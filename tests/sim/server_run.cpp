@@ -1,6 +1,6 @@
 #include "sim/server_run.hpp"
 
-#include "redis/server_facts.hpp"
+#include "wire/server_facts.hpp"
 
 namespace quorumlock::sim {
 

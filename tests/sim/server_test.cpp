@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "redis/scripts.hpp"
-#include "redis/words.hpp"
+#include "verbs/scripts.hpp"
+#include "wire/words.hpp"
 
 // Tests of what only the simulation can do to a server, and of what checkers see of a server.
 namespace quorumlock::sim {

@@ -31,61 +31,61 @@ set(simulated
   config/duration
   config/printable
   config/same_containers
-  core/acquisition
-  core/acquisitions
-  core/claims
-  core/cleanup
-  core/engine
-  core/exchange
-  core/leases
-  core/lines
-  core/nodes
-  core/owner_token
-  core/permits
-  core/placement
-  core/rival
-  core/round
-  core/statistics
-  core/timer_queue
-  core/trace
-  core/types
+  lock/acquisition
+  lock/acquisitions
+  lock/claims
+  lock/cleanup
+  lock/engine
+  lock/exchange
+  lock/leases
+  wait/lines
+  lock/nodes
+  lock/owner_token
+  wait/permits
+  lock/placement
+  lock/rival
+  lock/round
+  lock/statistics
+  lock/timer_queue
+  lock/trace
+  lock/types
   loop/links
-  loop/members
+  members/members
   loop/messages
   loop/once_query
-  loop/repair
+  members/repair
   loop/sender
   loop/session
-  loop/witnesses
-  redis/attempts
-  redis/candidacy
-  redis/client_name
-  redis/dispatch
-  redis/electorate
-  redis/endpoint
-  redis/enrolment
-  redis/enrolment_record
-  redis/record_change
-  redis/greeting
-  redis/link
-  redis/login
-  redis/membership
-  redis/orphan
-  redis/pipeline
-  redis/reply
-  redis/rights
-  redis/subscriber
-  redis/timed_wait
-  redis/verbs/acquire
-  redis/verbs/call
-  redis/verbs/line
-  redis/verbs/once
-  redis/verbs/release
-  redis/verbs/renew
-  redis/verbs/vote
-  redis/voting_right
-  redis/words
-  redis/write_buffer)
+  members/witnesses
+  wire/attempts
+  members/candidacy
+  wire/client_name
+  verbs/dispatch
+  members/electorate
+  wire/endpoint
+  members/enrolment
+  members/enrolment_record
+  members/record_change
+  wire/greeting
+  wire/link
+  wire/login
+  members/membership
+  wire/orphan
+  wire/pipeline
+  wire/reply
+  verbs/rights
+  wire/subscriber
+  members/timed_wait
+  verbs/acquire
+  verbs/call
+  verbs/line
+  verbs/once
+  verbs/release
+  verbs/renew
+  verbs/vote
+  members/voting_right
+  wire/words
+  wire/write_buffer)
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)

@@ -149,21 +149,21 @@ RULES = [
     (may_include("lib/core/", "the core knows the public values and itself",
                  lambda name: is_standard(name) or name.startswith("<quorumlock/")
                  or is_ours(name, "core")),
-     ("lib/core/a.cpp", '#include "redis/reply.hpp"\n'),
-     ("lib/core/a.cpp", '#include <span>\n#include "core/types.hpp"\n')),
+     ("lib/core/a.cpp", '#include "wire/reply.hpp"\n'),
+     ("lib/core/a.cpp", '#include <span>\n#include "lock/types.hpp"\n')),
     (may_include("lib/redis/", "commands and replies know neither loop nor sockets",
                  lambda name: not is_ours(name, "config", "loop", "admin", "api", "uv", "tls")),
      ("lib/redis/a.cpp", '#include "loop/sockets.hpp"\n'),
-     ("lib/redis/a.cpp", '#include "core/engine.hpp"\n#include <hiredis/read.h>\n')),
+     ("lib/redis/a.cpp", '#include "lock/engine.hpp"\n#include <hiredis/read.h>\n')),
     (may_include("lib/uv/", "streams and timers know nothing above them",
                  lambda name: not is_ours(name, "config", "loop", "admin", "api", "core", "redis",
                                           "tls")),
-     ("lib/uv/a.cpp", '#include "core/types.hpp"\n'),
+     ("lib/uv/a.cpp", '#include "lock/types.hpp"\n'),
      ("lib/uv/a.cpp", '#include <uv.h>\n#include "uv/handle.hpp"\n')),
     (may_include("lib/config/", "options are read and checked without a loop",
                  lambda name: not is_ours(name, "loop", "admin", "api", "uv", "tls")),
      ("lib/config/a.cpp", '#include "loop/driver.hpp"\n'),
-     ("lib/config/a.cpp", '#include "redis/endpoint.hpp"\n')),
+     ("lib/config/a.cpp", '#include "wire/endpoint.hpp"\n')),
     (may_include("lib/loop/", "the loop knows neither the operator's questions nor the public classes",
                  lambda name: not is_ours(name, "admin", "api")),
      ("lib/loop/a.cpp", '#include "api/router.hpp"\n'),
@@ -175,7 +175,7 @@ RULES = [
     (may_include("admin/", "the operator's library asks nodes by quorumlock/detail/node_questions.hpp",
                  lambda name: not is_ours(name, "config", "loop", "api", "uv", "tls")),
      ("admin/a.cpp", '#include "loop/driver.hpp"\n'),
-     ("admin/a.cpp", '#include "redis/rights.hpp"\n#include "redis/keys.hpp"\n')),
+     ("admin/a.cpp", '#include "verbs/rights.hpp"\n#include "verbs/keys.hpp"\n')),
     (may_include("tools/", "the programs use the public headers only",
                  lambda name: not is_ours(name, "core", "redis", "uv", "tls", "config", "loop",
                                           "admin", "api")),
@@ -211,7 +211,7 @@ RULES = [
      ("lib/core/a.cpp", "const char* path = std::getenv(name);\n"),
      ("lib/core/a.cpp", "// getenv is not for us\n")),
     (never_says("lib/core/", THREADS, "the core runs on one thread and does not know which",
-                allowed=("lib/core/names.hpp",)),  # holders on any thread keep names, too
+                allowed=("lib/lock/names.hpp",)),  # holders on any thread keep names, too
      ("lib/core/a.cpp", "std::mutex mutex;\n"),
      ("lib/core/a.cpp", "/* no mutex */ int threads;\n")),
     (never_says("tests/", SLEEPS, "a test waits for what it needs (support/eventually.hpp)",
@@ -228,8 +228,8 @@ RULES = [
      ("lib/core/a.hpp", "int a;\n"),
      ("lib/core/a.hpp", "#pragma once\nint a;\n")),
     (no_way_up,
-     ("lib/core/a.cpp", '#include "../redis/reply.hpp"\n'),
-     ("lib/core/a.cpp", '#include "core/types.hpp"\n')),
+     ("lib/core/a.cpp", '#include "../wire/reply.hpp"\n'),
+     ("lib/core/a.cpp", '#include "lock/types.hpp"\n')),
     (tables_have_rows,
      ("docs/a.md", "| a | b |\n|---|---|\n\nmore\n"),
      ("docs/a.md", "| a | b |\n|---|---|\n| 1 | 2 |\n")),
@@ -240,14 +240,14 @@ def unreferenced_scripts(scripts, code):
     """Each script is built into the header, so code must send it."""
     for name in scripts:
         if not re.search(rf"\b{name}_script\b", code):
-            yield f"lib/redis/scripts/{name}.lua", 1, f"is sent nowhere: no code says {name}_script"
+            yield f"lib/verbs/scripts/{name}.lua", 1, f"is sent nowhere: no code says {name}_script"
 
 
 def unused_fragments(fragments, scripts):
     """Each fragment of scripts must be named by a script."""
     for name in fragments:
         if not re.search(rf"^ *--> {name}$", scripts, re.MULTILINE):
-            yield f"lib/redis/scripts/part/{name}.lua", 1, "is part of no script"
+            yield f"lib/verbs/scripts/part/{name}.lua", 1, "is part of no script"
 
 
 # A type's name, or a function's whole declaration, at the left margin.
@@ -340,9 +340,9 @@ def violations(root, compiler):
             for number, sentence in rule(path, text):
                 yield path, number, sentence
     yield from names_of_two(sources)
-    scripts = sorted(path.stem for path in (root / "lib/redis/scripts").glob("*.lua"))
+    scripts = sorted(path.stem for path in (root / "lib/verbs/scripts").glob("*.lua"))
     yield from unreferenced_scripts(scripts, code)
-    folder = root / "lib/redis/scripts"
+    folder = root / "lib/verbs/scripts"
     yield from unused_fragments([path.stem for path in sorted(folder.glob("part/*.lua"))],
                                 "".join(path.read_text() for path in folder.glob("*.lua")))
     include = root / "include"

@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/engine.hpp"
-#include "core/validity.hpp"
+#include "lock/engine.hpp"
+#include "lock/validity.hpp"
 #include "support/printing.hpp"
 #include "support/seeded_random.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "redis/enrolment.hpp"
+#include "members/enrolment.hpp"
 #include "support/members_marks.hpp"
 #include "support/printing.hpp"
 #include "support/scripts.hpp"

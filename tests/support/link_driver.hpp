@@ -8,12 +8,12 @@
 #include <variant>
 #include <vector>
 
-#include "redis/link.hpp"
-#include "redis/words.hpp"
 #include "support/members_marks.hpp"
 #include "support/printing.hpp"
 #include "support/scripts.hpp"
 #include "support/seeded_random.hpp"
+#include "wire/link.hpp"
+#include "wire/words.hpp"
 
 namespace quorumlock::test {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "redis/reply.hpp"
+#include "wire/reply.hpp"
 
 namespace quorumlock::test {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "redis/enrolment.hpp"
-#include "redis/membership.hpp"
+#include "members/enrolment.hpp"
+#include "members/membership.hpp"
 
 // Tests of other things write records without the mark of the membership. These functions put the
 // mark in and take it out.

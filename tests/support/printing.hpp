@@ -6,7 +6,7 @@
 #include <quorumlock/outcome.hpp>
 #include <quorumlock/result.hpp>
 
-#include "core/engine.hpp"
+#include "lock/engine.hpp"
 
 // How values print themselves in a failed test. Every test file that compares these types includes
 // this header, so that they print in one way everywhere.

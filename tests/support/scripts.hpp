@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "redis/scripts.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::test {
 

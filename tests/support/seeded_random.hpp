@@ -5,7 +5,7 @@
 #include <random>
 #include <span>
 
-#include "core/types.hpp"
+#include "lock/types.hpp"
 
 namespace quorumlock::test {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/types.hpp"
+#include "lock/types.hpp"
 #include "sim/wall_clock.hpp"
 #include "sim/world/draw.hpp"
 #include "support/seeded_random.hpp"

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "redis/keys.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/types.hpp"
-#include "redis/keys.hpp"
+#include "lock/types.hpp"
 #include "sim/wall_clock.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::test {
 class SeededRandom;

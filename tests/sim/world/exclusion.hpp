@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "core/mutants.hpp"
-#include "core/quorum.hpp"
+#include "lock/mutants.hpp"
+#include "lock/quorum.hpp"
 #include "sim/server.hpp"
 #include "sim/world/operation.hpp"
 

@@ -5,10 +5,10 @@
 #include <iterator>
 #include <utility>
 
-#include "core/quorum.hpp"
-#include "redis/keys.hpp"
+#include "lock/quorum.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

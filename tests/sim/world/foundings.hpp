@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "redis/membership.hpp"
+#include "members/membership.hpp"
 #include "sim/world/machine.hpp"
 
 namespace quorumlock::sim {

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "redis/keys.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/recovery.hpp"
 #include "sim/world/world.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "redis/membership.hpp"
+#include "members/membership.hpp"
 #include "sim/world/machine.hpp"
 
 namespace quorumlock::sim {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/mutants.hpp"
+#include "lock/mutants.hpp"
 #include "sim/world/draw.hpp"
 
 namespace quorumlock::sim {

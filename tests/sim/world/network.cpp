@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/mutants.hpp"
-#include "redis/scripts.hpp"
+#include "lock/mutants.hpp"
 #include "sim/world/world.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::sim {
 

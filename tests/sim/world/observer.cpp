@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "redis/keys.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
 #include "support/scripts.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

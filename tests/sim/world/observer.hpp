@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "redis/scripts.hpp"
 #include "sim/world/machine.hpp"
+#include "verbs/scripts.hpp"
 
 namespace quorumlock::sim {
 

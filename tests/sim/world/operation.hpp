@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.hpp"
-#include "redis/keys.hpp"
+#include "lock/engine.hpp"
 #include "sim/wall_clock.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

@@ -4,12 +4,12 @@
 #include <iterator>
 #include <utility>
 
-#include "core/mutants.hpp"
-#include "redis/keys.hpp"
-#include "redis/scripts.hpp"
-#include "redis/words.hpp"
+#include "lock/mutants.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
+#include "wire/words.hpp"
 
 namespace quorumlock::sim {
 

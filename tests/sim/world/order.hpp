@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "redis/keys.hpp"
 #include "sim/database_view.hpp"
 #include "sim/wall_clock.hpp"
 #include "sim/world/operation.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

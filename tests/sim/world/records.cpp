@@ -1,9 +1,9 @@
 #include "sim/world/records.hpp"
 
 #include "admin/members_change.hpp"
-#include "core/config.hpp"
-#include "core/counter_bound.hpp"
-#include "redis/keys.hpp"
+#include "lock/config.hpp"
+#include "lock/counter_bound.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "redis/enrolment_record.hpp"
-#include "redis/membership.hpp"
+#include "members/enrolment_record.hpp"
+#include "members/membership.hpp"
 #include "sim/server.hpp"
 
 namespace quorumlock::sim {

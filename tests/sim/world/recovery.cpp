@@ -4,10 +4,10 @@
 #include <map>
 #include <utility>
 
-#include "redis/keys.hpp"
 #include "sim/world/last_operator.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

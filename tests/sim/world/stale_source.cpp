@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "redis/keys.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/world.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

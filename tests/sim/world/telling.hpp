@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "core/output.hpp"
+#include "lock/output.hpp"
 #include "sim/world/operation.hpp"
 
 namespace quorumlock::sim {

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "redis/membership.hpp"
+#include "members/membership.hpp"
 #include "sim/world/machine.hpp"
 
 namespace quorumlock::sim {

@@ -3,13 +3,13 @@
 #include <optional>
 #include <vector>
 
-#include "redis/keys.hpp"
 #include "sim/world/crowd.hpp"
 #include "sim/world/last_operator.hpp"
 #include "sim/world/permits.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/recovery.hpp"
 #include "sim/world/succession.hpp"
+#include "verbs/keys.hpp"
 
 namespace quorumlock::sim {
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "redis/reply.hpp"
 #include "support/allocated.hpp"
 #include "support/reply_bytes.hpp"
+#include "wire/reply.hpp"
 
 namespace quorumlock::test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "redis/reply.hpp"
 #include "support/reply_bytes.hpp"
+#include "wire/reply.hpp"
 
 // The leader according to the nodes' answers to leader.lua.
 namespace quorumlock::detail {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "redis/reply.hpp"
 #include "support/reply_bytes.hpp"
+#include "wire/reply.hpp"
 
 namespace quorumlock::detail {
 namespace {

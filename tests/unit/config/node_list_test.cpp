@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/tally.hpp"
+#include "lock/tally.hpp"
 
 namespace quorumlock::detail {
 namespace {

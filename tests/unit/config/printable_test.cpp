@@ -15,11 +15,11 @@
 #include <quorumlock/options.hpp>
 #include <quorumlock/result.hpp>
 #include "config/quoted.hpp"
-#include "redis/endpoint.hpp"
-#include "redis/membership.hpp"
-#include "redis/reply.hpp"
+#include "members/membership.hpp"
 #include "support/outside_text.hpp"
 #include "support/seeded_random.hpp"
+#include "wire/endpoint.hpp"
+#include "wire/reply.hpp"
 
 // Text from outside, as it is and in everything that the library says.
 namespace quorumlock::test {

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lock/mutants.hpp"
+#include "lock/types.hpp"
+#include "members/enrolment_record.hpp"
+#include "members/membership.hpp"
+#include "members/timed_wait.hpp"
+
+namespace quorumlock::redis {
+
+/// The wait of a node that may have forgotten locks: a candidate with a nonce stands on it, and if
+/// the same candidate still stands when the wait is over, the node has forgotten nothing meanwhile.
+class Candidacy {
+ public:
+  /// The candidate that we would write for this future record. If the wait is longer than its
+  /// max_ttl, it contains the wait, so that a client that adopts the candidate waits as long.
+  [[nodiscard]] std::string propose(EnrolmentRecord record) const;
+  /// The time to live of a candidate, in ms, after the last look by a client of its list: clients
+  /// that bring the node back may come rarely.
+  static constexpr std::string_view life = "604800000";
+  /// How long, in ms, nobody may have looked at a candidate for another list before ours replaces
+  /// it.
+  [[nodiscard]] std::string patience(core::Duration max_ttl) const;
+
+  /// Makes the wait last at least this long, because locks on other terms, which are being changed,
+  /// may last as long.
+  void lengthen(core::Duration wait) { longest_ = std::max(longest_, wait); }
+  /// Notes what the record of an earlier run says, if there is one.
+  void remember(SharedMembership its) {
+    if (!core::planted(core::Mutant::list_on_disk_ignored)) remembered_ = std::move(its);
+  }
+  /// Notes what the standing candidate says, and the node's TIME.
+  void reads(const EnrolmentCandidate& candidate, std::int64_t time) {
+    mark_ = candidate.record.members;
+    by_nodes_.looked(candidate, time);
+  }
+  /// Notes that this candidate, whose own wait is this long, stands on the node. The wait begins
+  /// again if it is another candidate than before.
+  void stands(core::Time now, std::string text, core::Duration wait, double drift_factor);
+  /// Whether the candidate is another one than at the last look. The client that put it there may
+  /// know the run by another name: then the node has been a replica since the greeting of one of
+  /// the two clients.
+  [[nodiscard]] bool was_replaced() const { return replaced_; }
+  /// Another node has told its TIME: see TimedWait.
+  void hears(std::string_view nonce, const std::string& name, std::int64_t time) {
+    by_nodes_.heard(nonce, name, time);
+  }
+  /// Finds out whether the wait is over by the clocks of nodes, in a list of so many. Returns true
+  /// if it has just turned out to be over.
+  bool weigh(core::Time now, int nodes);
+  /// The candidate with the TIMEs that it lacks; unset if it lacks none.
+  [[nodiscard]] std::optional<std::string> with_times() const;
+  /// The candidate names these TIMEs now.
+  void names(std::string text);
+  /// The node's own clock does not confirm that the wait is over.
+  void doubt() {
+    over_.reset();
+    ripeness_ = Ripeness::unripe;
+  }
+  /// Forgets that the wait is over: the node is not connected.
+  void disconnected();
+  /// Forgets the candidate, but not how long to wait.
+  void forget();
+  /// Forgets everything: the node is enrolled.
+  void end() { *this = {}; }
+  /// Notes that a look is sent.
+  void asks(core::Time now) { asked_ = now; }
+  /// Notes that the look has found the candidate.
+  void look(core::Time now) {
+    ripeness_ = now >= until_ ? Ripeness::watched : over_ ? Ripeness::timed : Ripeness::unripe;
+    seen_ = asked_;
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// The nonce of the candidate that was read last.
+  [[nodiscard]] const std::string& nonce() const { return by_nodes_.candidate().record.nonce; }
+  [[nodiscard]] bool ripe() const { return ripeness_ != Ripeness::unripe; }
+  [[nodiscard]] core::Time until() const { return std::min(until_, over_.value_or(until_)); }
+  /// How old the candidate has to be by the node's own clock when the node is enrolled; zero if we
+  /// have watched it for as long.
+  [[nodiscard]] core::Duration age() const {
+    return ripeness_ == Ripeness::timed ? wait_ : core::Duration::zero();
+  }
+  /// Until when the candidate is known to have stood, without a gap since the wait began.
+  [[nodiscard]] core::Time seen() const { return seen_; }
+  /// The list that the candidate was made for; unset if there is none, or its terms are not ours.
+  [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }
+  [[nodiscard]] const SharedMembership& remembered() const { return remembered_; }
+  /// Why the node is not enrolled in this list unless other nodes vouch for it; empty if it is. The
+  /// node may have forgotten locks, but the record of an earlier run may say that it belongs to
+  /// another list: clients with this list could then get locks that clients with that list hold.
+  [[nodiscard]] std::string refusal(const NodeNames& list) const;
+
+ private:
+  /// Whether the wait is over, and by which clocks.
+  enum class Ripeness {
+    unripe,
+    watched,  ///< by ours: we have seen the candidate for so long
+    timed,    ///< by those of nodes
+  };
+
+  std::string text_;
+  SharedMembership remembered_;
+  std::optional<MembersMark> mark_;
+  core::Duration longest_{};
+  core::Duration wait_{};  ///< max_ttl or longer, with the margin
+  core::Time until_{}, asked_{}, seen_{};
+  std::optional<core::Time> over_;  ///< since when the wait is known to be over by nodes' clocks
+  TimedWait by_nodes_;
+  Ripeness ripeness_ = Ripeness::unripe;
+  bool replaced_ = false;
+};
+
+/// Random bits in hexadecimal: a nonce.
+std::string nonce(core::Random& random);
+
+}  // namespace quorumlock::redis

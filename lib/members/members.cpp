@@ -1,0 +1,254 @@
+#include "members/members.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "lock/mutants.hpp"
+#include "lock/quorum.hpp"
+#include "loop/session.hpp"
+#include "wire/client_name.hpp"
+#include "wire/words.hpp"
+
+namespace quorumlock::detail {
+
+using core::Time;
+
+void Members::vouch(Time now) {
+  electorate_.vouch();
+  judge(now);
+}
+
+int Members::number_of(int place) const {
+  return session_.nodes()[static_cast<std::size_t>(place)];
+}
+
+/// The same majority, by the nodes' numbers.
+core::Majority Members::by_number(const core::Majority& of_places) const {
+  core::NodeSet nodes;
+  for (const int place : of_places.nodes()) nodes.add(number_of(place));
+  return {nodes, of_places.votes()};
+}
+
+void Members::advance(Time now) {
+  if (now >= look_due_) move_on(now);
+  if (now >= doubt_due_) judge(now);
+}
+
+void Members::set_nodes(Time now, std::vector<redis::Link::Config> list) {
+  const bool same = static_cast<int>(list.size()) == session_.size() &&
+                    std::ranges::all_of(list, [this](const redis::Link::Config& link) {
+                      return session_.number_of(link) >= 0;
+                    });
+  next_ = same ? std::vector<redis::Link::Config>() : std::move(list);
+  noted_ = false;
+  look_due_ = core::never;
+  if (!next_.empty()) look(now);
+}
+
+/// Asks the nodes what they say now: move_on() follows when their answers are in, or later.
+void Members::look(Time now) {
+  constexpr core::Duration look_every = std::chrono::milliseconds(500);
+  look_due_ = now + look_every;
+  for (const int node : session_.nodes()) session_.doubt(now, node);
+}
+
+void Members::move_on(Time now) {
+  if (!may_move_on() || !session_.take_list(now, next_)) {
+    if (!is_reading() && !std::exchange(noted_, true)) {
+      news_ = {EventKind::list_awaited,
+               "to move to " + redis::names_in_words(names_of(next_)) +
+                   ", this client waits until the nodes accept that list: quorumlock members "
+                   "announce"};
+    }
+    return look(now);
+  }
+  for (const redis::Link::Config& link : next_) {
+    const int node = session_.number_of(link);
+    if (!session_.link(node).attempts().is_first()) continue;
+    names_[static_cast<std::size_t>(node)].clear();
+    told_[static_cast<std::size_t>(node)] = {};
+  }
+  news_ = {EventKind::list_changed,
+           "the nodes are now " + redis::names_in_words(names_of(std::exchange(next_, {})))};
+  look_due_ = core::never;
+  const std::uint32_t generation = electorate_.generation();
+  last_doubt_ = {};  // a node that got the announcement after it was read is read again at once
+  judge(now);
+  if (electorate_.generation() == generation) session_.engine().on_new_list();
+}
+
+bool Members::is_reading() const {
+  return std::ranges::any_of(session_.nodes(), [this](int node) {
+    return session_.link(node).attempts().is_first() ||
+           session_.link(node).voting_right().is_reading_again();
+  });
+}
+
+bool Members::may_move_on() const {
+  if (is_reading()) return false;
+  const redis::NodeNames names = names_of(next_);
+  std::vector<redis::SharedMembership> accept;
+  for (const redis::Link::Config& config : next_) {
+    const int node = session_.number_of(config);
+    if (node < 0 || session_.link(node).voting_right().barred()) continue;
+    const redis::Enrolment& its = session_.link(node).enrolment();
+    if (its.standing() != redis::Enrolment::Standing::enrolled) continue;
+    const redis::SharedMembership& as = its.enrolled().membership;
+    if (as->may_vote() && as->epoch_of(names)) accept.push_back(as);
+  }
+  const bool too_few = session_.size() - refusing_ < core::quorum_of(session_.size()) &&
+                       !core::planted(core::Mutant::hopeless_list_kept);
+  const bool hopeless = electorate_.voters().empty() || too_few;
+  if (!accept.empty()) return redis::win(accept, names) || hopeless;
+  return hopeless && !session_.engine().holds_leases();
+}
+
+redis::NodeNames Members::names_of(const std::vector<redis::Link::Config>& list) const {
+  redis::NodeNames names;
+  for (const redis::Link::Config& link : list) {
+    const int node = session_.number_of(link);
+    const bool known = node >= 0 && !names_[static_cast<std::size_t>(node)].empty();
+    names.push_back(known ? names_[static_cast<std::size_t>(node)] : link.enrolment.node);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+const std::string& Members::name_of(int node) const {
+  const std::string& name = names_[static_cast<std::size_t>(node)];
+  return name.empty() ? session_.link(node).enrolment().config().node : name;
+}
+
+/// Decides which nodes vote for our list, and has each link follow what that means for its node.
+void Members::judge(Time now) {
+  using redis::Enrolment;
+  std::vector<redis::Electorate::Node> nodes;
+  nodes.reserve(session_.nodes().size());
+  Enrolment::Others common;  // what all nodes are given
+  for (const int number : session_.nodes()) {
+    const redis::Link& link = session_.link(number);
+    const Enrolment& its = link.enrolment();
+    redis::Electorate::Node& node = nodes.emplace_back();
+    std::string& name = names_[static_cast<std::size_t>(number)];
+    const bool enrolled =
+        its.standing() == Enrolment::Standing::enrolled || link.voting_right().is_reading_again();
+    if (enrolled && !link.voting_right().barred()) name = its.enrolled().membership->name;
+    node.name = name_of(number);
+    node.knows_groups = its.knows_groups();
+    if (link.voting_right().barred()) continue;
+    node.expected = link.attempts().is_first() && !enrolled;
+    node.unheard = name.empty() && (link.state() == core::LinkState::connecting ||
+                                    link.state() == core::LinkState::down);
+    node.candidate = its.candidacy().mark();
+    node.ripe = its.ripe();
+    node.ripe_since = its.candidacy().until();
+    node.seen = its.candidacy().seen();
+    if (!enrolled) {
+      node.remembered = its.candidacy().remembered();
+      continue;
+    }
+    node.membership = its.enrolled().membership;
+    ever_enrolled_ = true;
+  }
+  const std::uint32_t generation = electorate_.generation();
+  const std::vector<redis::Electorate::Judgement>& judged = electorate_.judge(nodes);
+  if (generation != 0 && electorate_.generation() != generation) {
+    session_.engine().on_new_founding();
+  }
+  const bool confirmed = confirms_outdated(now, judged);
+  refusing_ = 0;
+  common.ever = ever_enrolled_;
+  common.founds = electorate_.founds();
+  common.begun = electorate_.begun();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const int node = session_.nodes()[i];
+    const redis::Electorate::Judgement& its = judged[i];
+    redis::Link& link = session_.link(node);
+    const bool waits = link.state() == core::LinkState::quarantined && !nodes[i].membership;
+    const bool in_vain = waits && !its.admitted && !electorate_.founds();
+    if (!its.refusal.empty() || in_vain) ++refusing_;
+    Enrolment::Others others = common;
+    others.founded = its.founded;
+    others.admitted = its.admitted;
+    others.why_not = its.why_not;
+    others.outdated = its.outdated && confirmed;
+    others.perhaps_ours = its.perhaps_ours;
+    if (nodes[i].membership) session_.engine().on_list(node, by_number(its.asks), its.changes);
+    const bool known = !its.undecided || !link.attempts().is_first();
+    link.follow(now, std::move(others), {.known = known, .refusal = its.refusal, .vote = its.vote});
+    if (its.to_look) link.look_again(now);
+    session_.touched(node);
+    tell_name(now, node, its.founded);
+  }
+  read_again(now, nodes, judged);
+  if (!next_.empty() && may_move_on()) look_due_ = now;
+}
+
+/// Whether the nodes that vote confirm that the record of another node is out of date: their own
+/// records have been read again since that was first noticed.
+bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::Judgement>& judged) {
+  const std::vector<int>& voters = electorate_.voters();
+  if (std::ranges::none_of(judged, &redis::Electorate::Judgement::outdated)) {
+    return confirming_ = false;
+  }
+  if (!std::exchange(confirming_, true)) {
+    for (const int voter : voters) session_.doubt(now, number_of(voter));
+  }
+  const bool reading = std::ranges::any_of(voters, [this](int voter) {
+    return session_.link(number_of(voter)).voting_right().is_reading_again();
+  });
+  return !reading;
+}
+
+/// Names our connection to the node, for an operator: after our list, and after what we know and
+/// may do.
+void Members::tell_name(Time now, int node, const redis::SharedMembership& as) {
+  const redis::Link& link = session_.link(node);
+  Told& told = told_[static_cast<std::size_t>(node)];
+  if (link.state() == core::LinkState::connecting || link.state() == core::LinkState::down) {
+    told = {};
+    return;
+  }
+  if (link.enrolment().config().only_looks) return;
+  const Told name{as, ever_enrolled_, link.enrolment().may_enrol()};
+  const bool same = told.list && (as == told.list || as->to == told.list->to);
+  if (same && name.knows == told.knows && name.enrols == told.enrols) return;
+  std::string bytes;
+  redis::append_command(
+      bytes, {"CLIENT", "SETNAME",
+              redis::ClientName{redis::list_mark(as->to), name.knows, name.enrols}.to_string()});
+  // The answer is ignored: if this user may not do this, operators do not see what this client
+  // says, and nothing else is lost.
+  session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);
+  told = name;
+}
+
+/// Reads again, at most once a second, the records that may have changed: those of nodes that
+/// refuse our list; and also those of nodes that vote, if another node contradicts them or waits to
+/// be vouched for, and they are too few or their list is being changed.
+void Members::read_again(Time now, const std::vector<redis::Electorate::Node>& nodes,
+                         const std::vector<redis::Electorate::Judgement>& judged) {
+  const std::vector<int>& voters = electorate_.voters();
+  std::vector<int> doubted;
+  bool contradicted = false;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    const bool refuses = nodes[node].membership && !judged[node].refusal.empty();
+    if (refuses) doubted.push_back(static_cast<int>(node));
+    contradicted = contradicted || refuses ||
+                   (nodes[node].ripe && !nodes[node].membership && !judged[node].admitted);
+  }
+  if (contradicted && !voters.empty()) {
+    const bool too_few = static_cast<int>(voters.size()) < core::quorum_of(session_.size());
+    const bool changing = std::ranges::any_of(judged, &redis::Electorate::Judgement::changes);
+    if (too_few || changing) doubted.insert(doubted.end(), voters.begin(), voters.end());
+  }
+  doubt_due_ = core::never;
+  if (doubted.empty()) return;
+  doubt_due_ = std::max(now, last_doubt_ + std::chrono::seconds(1));
+  if (now < doubt_due_) return;
+  last_doubt_ = now;
+  for (const int node : doubted) session_.doubt(now, number_of(node));
+}
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,329 @@
+#include "members/membership.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <iterator>
+#include <utility>
+
+#include <quorumlock/event.hpp>
+
+#include "lock/mutants.hpp"
+#include "lock/placement.hpp"
+#include "lock/quorum.hpp"
+#include "wire/numbers.hpp"
+
+namespace quorumlock::redis {
+
+using core::Mutant;
+using core::planted;
+
+namespace {
+
+constexpr std::string_view no_list = "-";
+
+/// The least number of nodes of which every quorum of the list has at least one.
+int vouchers(const NodeNames& list) {
+  return static_cast<int>(list.size()) - quorum(list) + 1;
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  std::string digits(16, '0');
+  for (auto digit = digits.rbegin(); number != 0; ++digit, number /= 16) {
+    *digit = "0123456789abcdef"[number % 16];
+  }
+  return digits;
+}
+
+template <class T>
+bool read(std::string_view text, T& number, int base) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::optional<MembersPhase> phase_of(char letter) {
+  for (const MembersPhase phase :
+       {MembersPhase::settled, MembersPhase::announced, MembersPhase::unsettled}) {
+    if (letter == static_cast<char>(phase)) return phase;
+  }
+  return std::nullopt;
+}
+
+/// Spaces and commas separate words and names, and bytes that are not printable ASCII would not
+/// survive a terminal.
+std::string escaped(std::string_view name) {
+  std::string text;
+  for (const char each : name) {
+    if (each > ' ' && each < '\x7f' && each != ',' && each != '%') {
+      text += each;
+      continue;
+    }
+    char code[4];
+    std::snprintf(code, sizeof code, "%%%02X",
+                  static_cast<unsigned>(static_cast<unsigned char>(each)));
+    text += code;
+  }
+  return text;
+}
+
+std::optional<std::string> unescaped(std::string_view text) {
+  std::string name;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      name += text[i];
+      continue;
+    }
+    unsigned code = 0;
+    if (i + 2 >= text.size() || !read(text.substr(i + 1, 2), code, 16)) return std::nullopt;
+    name += static_cast<char>(code);
+    i += 2;
+  }
+  if (name.empty()) return std::nullopt;
+  return name;
+}
+
+std::string text_of(const NodeNames& list) {
+  std::string text;
+  for (const std::string& name : list) {
+    if (!text.empty()) text += ',';
+    text += escaped(name);
+  }
+  return text.empty() ? std::string(no_list) : text;
+}
+
+std::optional<NodeNames> read_list(std::string_view text) {
+  NodeNames list;
+  if (text == no_list) return list;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    std::optional<std::string> name = unescaped(text.substr(at, end - at));
+    if (!name) return std::nullopt;
+    list.push_back(*std::move(name));
+    at = end + 1;
+  }
+  const bool sorted = std::ranges::adjacent_find(list, std::greater_equal<>()) == list.end();
+  if (!sorted) return std::nullopt;
+  return list;
+}
+
+std::string are(const NodeNames& names) {
+  return names_in_words(names) +
+         (names.size() == 1 ? ", which is not one of them" : ", which are not of them");
+}
+
+}  // namespace
+
+std::optional<MembersMark> MembersMark::parse(std::string_view text) {
+  MembersMark mark;
+  const std::size_t first = text.find('.');
+  const std::size_t second = text.find('.', first + 1);
+  if (first != 16 || second == text.npos || second < first + 3 || text.size() != second + 17) {
+    return std::nullopt;
+  }
+  const std::optional<MembersPhase> phase = phase_of(text[second - 1]);
+  if (!phase) return std::nullopt;
+  mark.phase = *phase;
+  const bool good = read(text.substr(0, first), mark.founding, 16) &&
+                    read(text.substr(first + 1, second - first - 2), mark.epoch, 10) &&
+                    read(text.substr(second + 1), mark.digest, 16);
+  if (!good || mark.to_string() != text) return std::nullopt;
+  return mark;
+}
+
+std::string MembersMark::to_string() const {
+  return hexadecimal(founding) + '.' + std::to_string(epoch) + static_cast<char>(phase) + '.' +
+         hexadecimal(digest);
+}
+
+std::optional<Membership> Membership::parse(std::string_view text, const MembersMark& mark) {
+  if (core::Placement::hash(text) != mark.digest) return std::nullopt;
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  if (words.size() != 4 || words[1].size() != 1) return std::nullopt;
+  std::optional<std::string> name = unescaped(words[0]);
+  std::optional<NodeNames> from = read_list(words[2]);
+  std::optional<NodeNames> to = read_list(words[3]);
+  const bool settled = mark.phase == MembersPhase::settled;
+  if (!name || words[1][0] != static_cast<char>(mark.phase) || !from || !to || to->empty() ||
+      from->empty() != settled) {
+    return std::nullopt;
+  }
+  return Membership{mark.founding,    mark.epoch,       mark.phase,
+                    *std::move(name), *std::move(from), *std::move(to)};
+}
+
+std::string Membership::text() const {
+  return escaped(name) + ' ' + static_cast<char>(phase) + ' ' + text_of(from) + ' ' + text_of(to);
+}
+
+MembersMark Membership::mark() const {
+  return {founding, epoch, phase, core::Placement::hash(text())};
+}
+
+std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
+  if (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled && list == from) {
+    return epoch - 1;
+  }
+  if (phase == MembersPhase::announced) {
+    if (list == from) return epoch;
+    return list == to ? std::optional(epoch + 1) : std::nullopt;
+  }
+  return list == to || planted(Mutant::identity_by_elimination) ? std::optional(epoch)
+                                                                : std::nullopt;
+}
+
+bool Membership::may_vote(std::string_view node) const {
+  return is_member(to, node) || (phase == MembersPhase::announced && is_member(from, node));
+}
+
+bool Membership::is_vouched_for_by(const NodeNames& names) const {
+  if (planted(Mutant::one_voucher_is_enough)) return !names.empty();
+  const auto vouch = [&names](const NodeNames& list) {
+    return count_of(list, names) >= vouchers(list);
+  };
+  if (planted(Mutant::vouchers_by_new_list)) return vouch(to);
+  return (phase == MembersPhase::settled || vouch(from)) &&
+         (phase == MembersPhase::announced || vouch(to));
+}
+
+int Membership::vouchers_needed() const {
+  switch (phase) {
+    case MembersPhase::settled: return vouchers(to);
+    case MembersPhase::announced: return vouchers(from);
+    case MembersPhase::unsettled: return std::max(vouchers(from), vouchers(to));
+  }
+  return 0;
+}
+
+std::uint64_t Membership::rank() const {
+  // The commit has raised the epoch, but the list of that epoch is not settled yet.
+  const std::uint64_t settled = 3 * std::uint64_t{epoch} + 1;
+  switch (phase) {
+    case MembersPhase::settled: return settled;
+    case MembersPhase::announced: return settled + 1;
+    case MembersPhase::unsettled: return settled - 1;
+  }
+  return 0;
+}
+
+Membership Membership::for_node(std::string node) const {
+  Membership its = *this;
+  its.name = std::move(node);
+  return its;
+}
+
+std::string list_mark(const NodeNames& list) {
+  return hexadecimal(core::Placement::hash(text_of(list)));
+}
+
+int quorum(const NodeNames& list) {
+  return core::quorum_of(static_cast<int>(list.size()));
+}
+
+bool is_member(const NodeNames& list, std::string_view name) {
+  return std::ranges::binary_search(list, name);
+}
+
+int count_of(const NodeNames& list, const NodeNames& names) {
+  return static_cast<int>(
+      std::ranges::count_if(names, [&](const std::string& name) { return is_member(list, name); }));
+}
+
+bool win(const std::vector<SharedMembership>& votes, const NodeNames& list) {
+  std::vector<SharedMembership> left = votes;
+  for (;;) {
+    NodeNames names;
+    for (const SharedMembership& one : left) names.push_back(one->name);
+    const auto asks_too_much = [&names](const SharedMembership& one) {
+      return one->asks() != nullptr && count_of(*one->asks(), names) < quorum(*one->asks());
+    };
+    if (std::erase_if(left, asks_too_much) == 0) return count_of(list, names) >= quorum(list);
+  }
+}
+
+NodeNames without(const NodeNames& list, const NodeNames& others) {
+  NodeNames rest;
+  std::ranges::set_difference(list, others, std::back_inserter(rest));
+  return rest;
+}
+
+std::string names_in_words(const NodeNames& names) {
+  if (names.empty()) return "no node";
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += printable(names[i]);  // another client wrote them
+  }
+  return text;
+}
+
+std::string in_braces(const NodeNames& names) {
+  return '{' + names_in_words(names) + '}';
+}
+
+std::string difference(const Membership& its, const NodeNames& ours) {
+  const NodeNames& list = its.phase == MembersPhase::announced ? its.from : its.to;
+  const std::string epoch = std::to_string(its.epoch);
+  if (its.phase == MembersPhase::unsettled && ours == its.from) {
+    const NodeNames left = without(its.from, its.to), joined = without(its.to, its.from);
+    return (left.empty() ? "" : names_in_words(left) + " left") +
+           std::string(left.empty() || joined.empty() ? "" : " and ") +
+           (joined.empty() ? "" : names_in_words(joined) + " joined") + " in epoch " + epoch +
+           ": give this client the new nodes";
+  }
+  const NodeNames extra = without(ours, list), lacking = without(list, ours);
+  std::string text = "votes for {" + names_in_words(list) + "} since epoch " + epoch + "; our list";
+  if (!extra.empty()) text += " has " + are(extra);
+  if (!lacking.empty()) {
+    text += std::string(extra.empty() ? "" : ", and") + " lacks " + names_in_words(lacking);
+  }
+  return text + ": give all clients the same nodes";
+}
+
+std::string unclear(const Membership& its, const NodeNames& list, const NodeNames& ours) {
+  const NodeNames extra = without(ours, list);
+  const bool one = extra.size() == 1;
+  return "votes for " + in_braces(list) + " since epoch " + std::to_string(its.epoch) +
+         "; our list has " + names_in_words(extra) + ", and lacks " +
+         names_in_words(without(list, ours)) + ": " +
+         (one ? "that may be one node by two names, but only the node can say so, and it has not "
+                "been reached: bring it back, or spell its address as the other clients do"
+              : "these may be the same nodes by other names, but only they can say so, and they "
+                "have not been reached: bring them back, or spell their addresses as the other "
+                "clients do");
+}
+
+std::string refusal_of(const Membership& its, const NodeNames& ours) {
+  const bool votes = its.may_vote();
+  if (!votes && its.phase != MembersPhase::announced) {
+    return "was removed from its list in epoch " + std::to_string(its.epoch) +
+           ", when that became " + in_braces(its.to) +
+           ": give this client those nodes, or what the list has become since";
+  }
+  if (!its.epoch_of(ours)) return difference(its, ours);
+  return votes ? "" : "is not a member of its list yet";
+}
+
+std::string why_terms_stay(const Membership& its, const NodeNames& ours) {
+  if (its.phase == MembersPhase::settled) return its.to == ours ? "" : difference(its, ours);
+  return "is changing its list to " + in_braces(its.to) +
+         ", which has to end before its terms are changed: quorumlock members";
+}
+
+std::string_view database_mark(std::string_view member) {
+  return member.starts_with('/') ? "?db=" : "/";
+}
+
+int database_of(std::string_view member) {
+  const std::string_view mark = database_mark(member);
+  const std::size_t at = member.rfind(mark);
+  if (at == 0 || at == member.npos) return 0;
+  const std::string_view digits = member.substr(at + mark.size());
+  return digits.starts_with('0') ? 0 : std::max(whole_number<int>(digits).value_or(0), 0);
+}
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/endpoint.hpp"
+#include "wire/reply.hpp"
+
+namespace quorumlock::redis {
+
+/// Asks all Sentinels of a service for the address of its primary, and counts their answers. An
+/// address counts once a majority of the named Sentinels reports it, so that a Sentinel that is cut
+/// off does not lead clients to a server that the others have replaced.
+class PrimaryPoll {
+ public:
+  /// `sentinels` outlives this object.
+  explicit PrimaryPoll(const Sentinels& sentinels);
+
+  /// Appends the question, which is the same for each Sentinel.
+  void append_question(std::string& out) const;
+
+  /// Takes the reply of the Sentinel with this index.
+  void on_reply(std::size_t sentinel, const Reply& reply);
+  /// Notes that this Sentinel will not answer.
+  void on_failed(std::size_t sentinel, std::string_view why);
+
+  /// The address that a majority reports.
+  [[nodiscard]] const std::optional<Address>& primary() const { return primary_; }
+  /// Whether there is a primary, or can be none any more.
+  [[nodiscard]] bool is_decided() const;
+  /// A clause with what each Sentinel said, for when no address has a majority.
+  [[nodiscard]] std::string why_not() const;
+
+ private:
+  struct Answer {
+    bool is_there = false;
+    std::optional<Address> reported = {};
+    std::string why = {};  ///< nothing was reported
+  };
+
+  void count(std::size_t sentinel, Answer answer);
+  [[nodiscard]] int reports_of(const Address& address) const;
+
+  const Sentinels* sentinels_;
+  std::vector<Answer> answers_;
+  std::optional<Address> primary_;
+};
+
+}  // namespace quorumlock::redis

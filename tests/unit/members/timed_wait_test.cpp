@@ -1,0 +1,88 @@
+#include "members/timed_wait.hpp"
+
+#include <gtest/gtest.h>
+
+// The wait of a node that forgot, by the clocks of nodes.
+namespace quorumlock::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using State = TimedWait::State;
+
+constexpr std::int64_t second = 1'000'000;
+
+/// A candidate that began at second 100 of its node, and names these TIMEs.
+EnrolmentCandidate began(NodeTimes times = {}, const std::string& nonce = "a") {
+  EnrolmentCandidate candidate;
+  candidate.record.nonce = nonce;
+  candidate.begun = 100 * second;
+  candidate.times = std::move(times);
+  return candidate;
+}
+
+TEST(TimedWait, EndsByItsOwnClockAndThoseOfEnoughOthers) {
+  // In a list of five nodes, three others are needed. Their clocks need not agree.
+  TimedWait wait;
+  const NodeTimes times{{"b", 7 * second}, {"c", 70 * second}, {"d", 700 * second}};
+  wait.looked(began(times), 110 * second);
+  EXPECT_EQ(wait.state(5, 10s), State::unwitnessed);
+  wait.heard("a", "b", 17 * second);
+  wait.heard("a", "c", 80 * second);
+  EXPECT_EQ(wait.state(5, 10s), State::unwitnessed);
+  wait.heard("a", "d", 710 * second - 1);
+  EXPECT_EQ(wait.state(5, 10s), State::waiting);
+  wait.heard("a", "d", 710 * second);
+  EXPECT_EQ(wait.state(5, 10s), State::over);
+  EXPECT_EQ(wait.state(5, 11s), State::waiting);
+  wait.looked(began(times), 110 * second - 1);
+  EXPECT_EQ(wait.state(5, 10s), State::waiting) << "its own clock counts, too";
+}
+
+TEST(TimedWait, ANodeThatIsAloneHasItsOwnClock) {
+  TimedWait wait;
+  wait.looked(began(), 109 * second);
+  EXPECT_EQ(wait.state(1, 10s), State::waiting);
+  wait.looked(began(), 110 * second);
+  EXPECT_EQ(wait.state(1, 10s), State::over);
+  EXPECT_EQ(wait.state(2, 10s), State::unwitnessed);
+}
+
+TEST(TimedWait, NamesWhatItHeardAfterTheCandidateWasSeen) {
+  TimedWait wait;
+  wait.looked(began({{"b", 5 * second}}), 100 * second);
+  wait.heard("a", "b", 6 * second);
+  EXPECT_FALSE(wait.to_name());
+  wait.heard("another", "c", 1);
+  EXPECT_FALSE(wait.to_name()) << "it was read for another candidate";
+  wait.heard("a", "c", 70 * second);
+  wait.heard("a", "c", 71 * second);
+  EXPECT_EQ(wait.to_name(), (NodeTimes{{"b", 5 * second}, {"c", 70 * second}}));
+  wait.looked(began({}, "next"), 100 * second);
+  EXPECT_FALSE(wait.to_name()) << "these TIMEs were read before the next candidate was seen";
+}
+
+TEST(TimedWait, ATimeInTheFutureIsReadAgain) {
+  // b's clock was set back.
+  TimedWait wait;
+  wait.looked(began({{"b", 500 * second}}), 200 * second);
+  wait.heard("a", "b", 90 * second);
+  EXPECT_EQ(wait.state(2, 10s), State::unwitnessed);
+  EXPECT_EQ(wait.to_name(), (NodeTimes{{"b", 90 * second}}));
+}
+
+TEST(TimedWait, ACandidateIsReadAsItIsWritten) {
+  for (const char* text :
+       {"run:abc@30000,86400;17", "run:abc@30000,86400:60000;17,/a;b=c=9,n1:6379=18",
+        "run:abc@30000,86400;17,n2=3"}) {
+    const auto candidate = EnrolmentCandidate::parse(text);
+    ASSERT_TRUE(candidate) << text;
+    EXPECT_EQ(candidate->to_string(), text);
+  }
+  for (const char* text : {"run:abc@30000,86400", "run:abc@30000,86400;", "run:abc@30000,86400;x",
+                           "run:abc@30000,86400;17,", "run:abc@30000,86400;17,n2"}) {
+    EXPECT_FALSE(EnrolmentCandidate::parse(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::redis

@@ -1,0 +1,25 @@
+#include "verbs/once.hpp"
+
+#include "unit/verbs/calls.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+std::string asked(std::optional<std::uint64_t> period) {
+  std::string bytes;
+  redis::once::append(bytes, {.key = "orders:42", .fence = 77, .keep = 48h, .period = period});
+  redis::append_word(bytes, "run1:abc@30000,86400");
+  redis::append_word(bytes, "5");
+  return bytes;
+}
+
+TEST(Once, AsksOrNotesAPeriod) {
+  EXPECT_EQ(asked(std::nullopt), vote_call({"EVAL", redis::once_script.source, "2", orders_counter,
+                                            "quorumlock:once:orders:42", "77", "", "172800000"}));
+  EXPECT_EQ(asked(9'007'199'254'740'991),
+            vote_call({"EVAL", redis::once_script.source, "2", orders_counter,
+                       "quorumlock:once:orders:42", "77", "9007199254740991", "172800000"}));
+}
+
+}  // namespace
+}  // namespace quorumlock::test
