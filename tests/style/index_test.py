@@ -101,28 +101,28 @@ def misnamed(texts):
 
 def self_check():
     """Each rule must find the mistake that it is for, and nothing may be wrong with a good tree."""
-    sources, headers = {"core/a", "core/b", "core/c"}, {"result"}
-    tests = {"unit/core/a_test.cpp", "unit/core/a_end_test.cpp", "unit/api/result_test.cpp",
-             "unit/core/pair_test.cpp", "cli/b_test.cpp"}
-    table = "# a comment\n\ncore/b | cli/b_test.cpp | reason\ncore/c | unit/core/p*_test.cpp | reason\n"
+    sources, headers = {"lock/a", "lock/b", "lock/c"}, {"result"}
+    tests = {"unit/lock/a_test.cpp", "unit/lock/a_end_test.cpp", "unit/api/result_test.cpp",
+             "unit/lock/pair_test.cpp", "cli/b_test.cpp"}
+    table = "# a comment\n\nlock/b | cli/b_test.cpp | reason\nlock/c | unit/lock/p*_test.cpp | reason\n"
     for path, number, sentence in violations(sources, headers, tests, table):
         yield f"the good tree has a violation: {path}:{number}: {sentence}"
     for words, broken in (
-            ("has no test", (sources | {"core/d"}, headers, tests, table)),
-            ("no such source", (sources, headers, tests, table + "core/d | cli/b_test.cpp | reason\n")),
-            ("has a test of its own", (sources, headers, tests, table + "core/a | cli/b_test.cpp | x\n")),
+            ("has no test", (sources | {"lock/d"}, headers, tests, table)),
+            ("no such source", (sources, headers, tests, table + "lock/d | cli/b_test.cpp | reason\n")),
+            ("has a test of its own", (sources, headers, tests, table + "lock/a | cli/b_test.cpp | x\n")),
             ("no such file", (sources, headers, tests - {"cli/b_test.cpp"}, table)),
-            ("a second time", (sources, headers, tests, table + "core/b | cli/b_test.cpp | reason\n")),
-            ("is not: source", (sources, headers, tests, table + "core/b | cli/b_test.cpp\n")),
-            ("named after no source", (sources, headers, tests | {"unit/core/z_test.cpp"}, table)),
+            ("a second time", (sources, headers, tests, table + "lock/b | cli/b_test.cpp | reason\n")),
+            ("is not: source", (sources, headers, tests, table + "lock/b | cli/b_test.cpp\n")),
+            ("named after no source", (sources, headers, tests | {"unit/lock/z_test.cpp"}, table)),
             ("named after no source", (sources, headers, tests | {"unit/a_test.cpp"}, table)),
-            ("named after no source", (sources, headers, tests | {"unit/core/result_test.cpp"}, table))):
+            ("named after no source", (sources, headers, tests | {"unit/lock/result_test.cpp"}, table))):
         if [words in sentence for _, _, sentence in violations(*broken)] != [True]:
             yield f"the rule that says \"{words}\" does not find its mistake, or others do"
     line = "\nTEST_F({}, Holds) {{\n".format
-    texts = {"unit/core/a_b_test.cpp": line("ABs") + line("ABs") + "TYPED_TEST(ABOfAll, Holds) {\n",
-             "unit/redis/a_test.cpp": line("A"), "cli/a_b_c_test.cpp": line("ABC")}
-    for suite, test, number in (("", "", 0), ("AC", "unit/core/a_b_test.cpp", 1), ("ABs", "unit/redis/a_test.cpp", 1)):
+    texts = {"unit/lock/a_b_test.cpp": line("ABs") + line("ABs") + "TYPED_TEST(ABOfAll, Holds) {\n",
+             "unit/wire/a_test.cpp": line("A"), "cli/a_b_c_test.cpp": line("ABC")}
+    for suite, test, number in (("", "", 0), ("AC", "unit/lock/a_b_test.cpp", 1), ("ABs", "unit/wire/a_test.cpp", 1)):
         broken = texts | ({test: line(suite) + line(suite)} if suite else {})
         if len(misnamed(broken)) != number:
             yield f"{number} suites of {test} are not named after it, but {len(misnamed(broken))} are found"

@@ -80,7 +80,7 @@ RULES = (errors_in_rows, errors_in_names, missing_folders)
 def self_check(root, code):
     """Each rule must find the mistake that it is for."""
     wrong = ("| 1 | `lock/engine.cpp` `no_such_function` | |\n",
-             "It is in `core/no_such_file.cpp`, `Engine::no_such_name`.\n",
+             "It is in `lock/no_such_file.cpp`, `Engine::no_such_name`.\n",
              "lib/no_such_folder/ \n")
     for rule, text in zip(RULES, wrong):
         if not list(rule(root, text, code)):
