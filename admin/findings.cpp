@@ -57,9 +57,14 @@ const char* remedy_of_refusal(const std::string& words) {
          "server itself instead of a proxy";
 }
 
+/// Whether a node that cannot be used has said why, as one in protected mode does.
+bool turns_away(const std::string& trouble) {
+  return trouble.find("answered ") != trouble.npos;
+}
+
 /// What to do about a node that is not to be reached: it is down, or turns us away in words.
 const char* remedy_of_unreachable(const std::string& trouble) {
-  if (trouble.find("answered ") == trouble.npos) {
+  if (!turns_away(trouble)) {
     return "start it, or mend the way to it: it casts no vote; if it is gone for good, put another "
            "node in its place and run quorumlock members apply";
   }
@@ -145,7 +150,8 @@ class Examination {
     } else if (node_.reason == Vote::tls_failed) {
       error("tls_failed", node_.trouble, "docs/security.md says what each reason means");
     } else {
-      hint("unreachable", "does not answer" + (node_.trouble.empty() ? "" : ": " + node_.trouble),
+      const char* const does = turns_away(node_.trouble) ? "turns us away" : "does not answer";
+      hint("unreachable", does + (node_.trouble.empty() ? "" : ": " + node_.trouble),
            remedy_of_unreachable(node_.trouble));
     }
     return false;

@@ -90,16 +90,20 @@ TEST(Findings, AMissingQuorumIsAnError) {
 }
 
 TEST(Findings, AServerThatTurnsUsAwayIsNotToBeStarted) {
-  const auto remedy = [](const std::string& trouble) {
+  const auto found = [](const std::string& trouble) {
     ClusterStatus status = cluster_of(3);
     NodeStatus& node = status.nodes[1];
     node.votes = false;
     node.state = NodeState::down;
     node.reason = Vote::unreachable;
     node.trouble = trouble;
-    return findings_of(status).back().remedy;
+    return findings_of(status).back();
   };
+  const auto remedy = [&](const std::string& trouble) { return found(trouble).remedy; };
   const char* const closed = " (then: the node closed the connection)";
+  EXPECT_EQ(found("connection refused").what, "does not answer: connection refused");
+  EXPECT_THAT(found("answered DENIED Redis is ..." + std::string(closed)).what,
+              testing::StartsWith("turns us away: answered DENIED"));
   EXPECT_THAT(remedy("connection refused"), HasSubstr("start it"));
   EXPECT_THAT(remedy(std::string("answered ERR max number of clients reached") + closed),
               HasSubstr("maxclients"));
