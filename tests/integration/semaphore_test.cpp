@@ -196,7 +196,7 @@ TEST_F(Semaphores, WaitersAreServedInTheOrderInWhichTheyCame) {
 
 TEST_F(Semaphores, APermitIsRenewedAndRunsOutWithItsHolder) {
   // A permit still exists long after its ttl; that of a killed process goes to the next waiter.
-  Semaphore semaphore(coordinator, key, 1, {.ttl = 1s});
+  Semaphore semaphore(coordinator, key, 1, {.ttl = 3s});
   semaphore.acquire();
   const Clock::time_point end = semaphore.lease().valid_until();
   EXPECT_TRUE(eventually([&] { return Clock::now() > end + 1s; }));
