@@ -66,9 +66,12 @@ TEST_F(SharedAll, GetsAllOfThemOrNone) {
   // Another client holds one lock as a writer, or a foreign value is under one key: no key is read.
   Result<Lease> writer = elsewhere.acquire(b);
   ASSERT_TRUE(ok(writer));
+  // A quorum is enough for the holder, and the other nodes hear of it a moment later.
+  ASSERT_TRUE(eventually([&] { return cluster().holders(b) == 5; }));
   EXPECT_TRUE(fails_with(coordinator.acquire_all({a, b, c}, reading()), Errc::contended));
   EXPECT_EQ(cluster().holders(a) + cluster().holders(c), 0);
   ASSERT_TRUE(ok(writer->release()));
+  ASSERT_TRUE(eventually([&] { return cluster().holders(b) == 0; }));
   for (const int node : {0, 1, 2}) cluster().raw(node, {"HSET", b, "field", "value"});
   EXPECT_TRUE(fails_with(coordinator.acquire_all({a, b}, reading({.wait = 1s})), Errc::timed_out));
   EXPECT_TRUE(eventually([&] { return cluster().holders(a) == 0; }));
