@@ -268,10 +268,11 @@ class QUORUMLOCK_EXPORT Coordinator {
   }
 
   /// These act on the lock that an owner token holds, or on several that it holds as one, from any
-  /// process, without a Lease. extend() counts only the nodes that still hold the token and requires one and the same fencing counter
-  /// on a quorum; with fencing off it cannot promise that nobody else held the lock in between. A
-  /// reader's lock is released only: extend() finds none. Errc::not_held if the token is on no
-  /// quorum (extend) or on no node (release), Errc::no_quorum if fewer than a quorum answered.
+  /// process, without a Lease. extend() counts only the nodes that still hold the token and
+  /// requires one and the same fencing counter on a quorum; with fencing off it cannot promise that
+  /// nobody else held the lock in between. A reader's lock is released only: extend() finds none.
+  /// Errc::not_held if the token is on no quorum (extend) or on no node (release), Errc::no_quorum
+  /// if fewer than a quorum answered.
   Result<Clock::time_point> extend(Resources resources, const OwnerToken& token,
                                    std::chrono::nanoseconds ttl);
   void async_extend(Resources resources, OwnerToken token, std::chrono::nanoseconds ttl,

@@ -195,7 +195,7 @@ class Guard {
     redis::Link& link = session_.link(wire);
     LinkDriver::Server server;
     server.run_id = "run" + std::to_string(wire);
-    server.enrolment = server.run_id + ":abc@30000,86400";
+    server.enrolment = server.run_id + ":abc@";
     server.members = founded("n" + std::to_string(wire + 1), {"n1", "n2", "n3", "n4", "n5"});
     link.on_open();
     const std::vector<std::string> commands = LinkDriver::commands_in(link.output());

@@ -22,7 +22,7 @@ class GroupMembers : public ::testing::Test {
 
   Options options(const Lists& lists) {
     Options options = cluster_.options();
-    options.ttl = options.max_ttl;
+    options.ttl = *options.max_ttl;
     options.nodes.clear();
     for (const auto& [group, numbers] : lists) options.groups[group] = nodes(numbers);
     return options;
