@@ -167,6 +167,8 @@ Result<void> EnrolNew::enrol() {
   using Words = std::vector<std::string>;
   redis::Membership founding;
   founding.founding = nodes_.front().listed.founding;
+  founding.to_terms = {nodes_.front().listed.max_ttl.count(),
+                       nodes_.front().listed.fencing_memory.count()};
   for (Node& node : nodes_) {
     founding.to.push_back(node.listed.name);
     node.done = !node.objection.empty();

@@ -266,20 +266,19 @@ class Examination {
 
   void enrolment() {
     const NodeEnrolment& is = node_.enrolment;
-    if (is.max_ttl && *is.max_ttl != cluster_.max_ttl) {
-      error("max_ttl_differs",
-            "is enrolled with max_ttl " + to_text(*is.max_ttl) + ", and ours is " +
-                to_text(cluster_.max_ttl) + ": it casts no vote for us",
-            "give all clients the same max_ttl; to change that of the nodes: quorumlock enroll");
+    if (node_.reason == Vote::max_ttl_differs) {
+      error("max_ttl_differs", node_.trouble,
+            "leave max_ttl out, and this client follows the nodes; to change that of the nodes: "
+            "quorumlock members apply");
     } else if (node_.reason == Vote::groups_differ) {
       error(
           "groups_differ", is.why,
           "name the same groups in the configuration of all clients; to change those of the nodes: "
           "quorumlock enroll, once no client uses the old ones (docs/scaling.md)");
     } else if (node_.reason == Vote::terms_differ) {
-      error("terms_differ", is.why,
-            "give all clients the same fencing_memory; to change that of the nodes: quorumlock "
-            "enroll");
+      error("terms_differ", node_.trouble,
+            "leave fencing_memory out, and this client follows the nodes; to change that of the "
+            "nodes: quorumlock members apply");
     } else if (node_.reason == Vote::nodes_differ) {
       error("nodes_differ", node_.trouble,
             "give all clients the same nodes; if this list is the right one, quorumlock members "

@@ -41,6 +41,13 @@ std::int64_t now_us() {
   return std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1);
 }
 
+redis::NamedTerms terms_named_by(const Options& options) {
+  redis::NamedTerms named;
+  if (options.max_ttl) named.max_ttl_ms = *options.max_ttl / std::chrono::milliseconds(1);
+  if (options.fencing_memory) named.memory_s = *options.fencing_memory / std::chrono::seconds(1);
+  return named;
+}
+
 constexpr std::size_t most_keys_in_a_remedy = 8;
 
 /// How redis-cli is told which node it is to ask.
@@ -141,14 +148,16 @@ MembersReport GroupOfNodes::report() {
   const Change change = look_once();
   MembersReport report = report_of(change, nodes_);
   report.group = name_;
-  const std::string next = redis::list_mark(change.next());
+  const auto is_next = [&change](const redis::ConnectedClient& client) {
+    return redis::is_mark_of(client.name.list, change.next(), change.next_terms());
+  };
   each_client_list(change, [&](int node, const std::vector<redis::ConnectedClient>& clients) {
     Member& member = report.members[static_cast<std::size_t>(node)];
     auto& addresses = member.old_clients.emplace();
     int& enrollers = member.enrollers.emplace(0);
     for (const redis::ConnectedClient& client : clients) {
-      if (client.name.list != next) addresses.push_back(client.address);
-      if (client.name.list == next && client.name.enrols) ++enrollers;
+      if (!is_next(client)) addresses.push_back(client.address);
+      if (is_next(client) && client.name.enrols) ++enrollers;
     }
   });
   report.next_step = next_step_of(report, change);
@@ -214,9 +223,9 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
     for (std::size_t i = 0; i < old.size() && i < 3; ++i) some += (i > 0 ? ", " : "") + old[i];
     if (old.size() > 3) some += " and " + std::to_string(old.size() - 3) + " more";
     return Error(Errc::misconfigured,
-                 "cannot commit the change: clients with other nodes than {" +
-                     redis::names_in_words(change.next()) + "} are connected, at " + some +
-                     ", and would be refused: give them the new nodes first, or use --force");
+                 "cannot commit the change: clients with other nodes or terms than " +
+                     change.next_in_words() + " are connected, at " + some +
+                     ", and would be refused: give them the new ones first, or use --force");
   }
   for (const Member& member : now.members) {
     if (member.old_clients || member.state == MemberState::unreachable) continue;
@@ -235,11 +244,13 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
 void GroupOfNodes::end_old_connections() {
   const Change change = look_once();
   if (change.stage() != Stage::committed) return;
-  const std::string next = redis::list_mark(change.next());
+  const auto is_next = [&change](const redis::ConnectedClient& client) {
+    return redis::is_mark_of(client.name.list, change.next(), change.next_terms());
+  };
   each_client_list(change, [&](int node, const std::vector<redis::ConnectedClient>& clients) {
     std::vector<NodeQuestion> kills;
     for (const redis::ConnectedClient& client : clients) {
-      if (client.name.list == next) continue;
+      if (is_next(client)) continue;
       kills.push_back({node, {"CLIENT", "KILL", "ID", client.id}});
     }
     if (!kills.empty()) ask(std::move(kills));
@@ -266,7 +277,7 @@ Result<nanoseconds> GroupOfNodes::settle() {
     if (!floor) return floor.error();
     return end_settling(change, *floor);
   }
-  const nanoseconds left = wait_.after_look(begun, looked, change.max_ttl());
+  const nanoseconds left = wait_.after_look(begun, looked, change.terms().max_ttl());
   if (left > nanoseconds::zero()) return left;
   Result<Floor> floor = read_floor(change, change.to_read(), change.sources_needed());
   if (!floor) {
@@ -364,10 +375,14 @@ Change GroupOfNodes::look_once() {
                            text_of(answer.reply->elements[1]).value_or(""));
     }
   }
+  core::Duration memory = terms_named_by(options_).over({}).memory();
+  for (const Change::Node& node : nodes) {
+    if (node.membership) memory = std::max(memory, node.membership->longest_memory());
+  }
   const int all = static_cast<int>(nodes_.size());
-  counts_ = core::counts_up_to(now_us(), std::move(times), all - core::quorum_of(all) + 1,
-                               options_.fencing_memory);
-  return Change(std::move(nodes), counts_);
+  const int least = all - core::quorum_of(all) + 1;
+  counts_ = core::counts_up_to(now_us(), std::move(times), least, memory);
+  return Change(std::move(nodes), counts_, terms_named_by(options_));
 }
 
 /// Makes each node's part of a step. A node whose record has changed meanwhile is not an error:
@@ -465,6 +480,9 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change, std::
             static_cast<std::uint64_t>((*clocks)[i]) + redis::counter_ahead_us;
         if (by_clock && counts(now)) sum.add({.number = now, .since = (*clocks)[i]});
       }
+      // Counters that were not there any more when they were to be read have expired by now.
+      const int least = static_cast<int>(change.list().size()) - change.sources_needed() + 1;
+      sum.add({.number = change.floor_of_expired(core::latest_clock(0, *clocks, least))});
       return sum;
     }
     if (read.size() == all.size()) {

@@ -30,26 +30,40 @@ std::string of(int count, std::size_t all) {
   return std::to_string(count) + " of " + std::to_string(all);
 }
 
+/// Nodes, and the terms by which clients lock on them.
+struct List {
+  NodeNames nodes;
+  ListTerms terms;
+  bool operator==(const List&) const = default;
+};
+/// The list before the change that a node with this membership speaks of; the only one if it is
+/// settled.
+List before(const Membership& its) {
+  if (its.phase == MembersPhase::settled) return {its.to, its.to_terms};
+  return {its.from, its.from_terms};
+}
+List after(const Membership& its) {
+  return {its.to, its.to_terms};
+}
+
 /// Whether a node with this membership says that this list governs, or governed, in this epoch. A
 /// node at any step of a change says so of the list before it.
-bool speaks_for(const Membership& its, std::uint32_t epoch, const NodeNames& list) {
+bool speaks_for(const Membership& its, std::uint32_t epoch, const List& list) {
   const bool decided = its.phase == MembersPhase::unsettled;
-  return its.epoch == epoch + (decided ? 1 : 0) &&
-         (its.phase == MembersPhase::settled ? its.to : its.from) == list;
+  return its.epoch == epoch + (decided ? 1 : 0) && before(its) == list;
 }
 
 /// Whether a node with this membership is committed to the change from the one list, of this epoch,
 /// to the other, or is further on.
-bool is_committed(const Membership& its, std::uint32_t epoch, const NodeNames& from,
-                  const NodeNames& to) {
+bool is_committed(const Membership& its, std::uint32_t epoch, const List& from, const List& to) {
   const bool decided = its.phase == MembersPhase::unsettled;
-  return (decided && its.epoch == epoch + 1 && its.from == from && its.to == to) ||
+  return (decided && its.epoch == epoch + 1 && before(its) == from && after(its) == to) ||
          speaks_for(its, epoch + 1, to);
 }
 
 }  // namespace
 
-MembersChange::MembersChange(std::vector<Node> nodes, std::uint64_t counts)
+MembersChange::MembersChange(std::vector<Node> nodes, std::uint64_t counts, const NamedTerms& named)
     : nodes_(std::move(nodes)), counts_(counts) {
   std::map<std::uint64_t, int> foundings;
   for (const Node& node : nodes_) {
@@ -67,10 +81,22 @@ MembersChange::MembersChange(std::vector<Node> nodes, std::uint64_t counts)
         });
     if (again) nodes_[i].membership.reset();
   }
+  next_terms_ = named.over(terms_);  // those of a list that is founded
   if (foundings.empty()) return;
   const std::uint64_t founding =
       std::ranges::max_element(foundings, {}, [](const auto& one) { return one.second; })->first;
   choose_list(founding);
+  next_terms_ = named.over(terms_);
+  // A change under way to our nodes is ours, too, if we do not name other terms than it has.
+  for (const Node& node : nodes_) {
+    const Membership* const its = node.membership ? &*node.membership : nullptr;
+    if (its == nullptr || its->founding != founding || its->phase == MembersPhase::settled)
+      continue;
+    if (before(*its) == List{list_, terms_} && its->to == next_ && named.allow(its->to_terms)) {
+      next_terms_ = its->to_terms;
+      break;
+    }
+  }
   choose_stage(founding);
   std::vector<std::uint64_t> floors;
   for (const Node& node : nodes_) {
@@ -99,18 +125,20 @@ void MembersChange::choose_list(std::uint64_t founding) {
     if (!node.membership || node.membership->founding != founding) continue;
     const Membership& its = *node.membership;
     const bool decided = its.phase == MembersPhase::unsettled;
-    const NodeNames& list = its.phase == MembersPhase::settled ? its.to : its.from;
+    const List whole = before(its);
+    const NodeNames& list = whole.nodes;
     const std::uint32_t epoch = decided ? its.epoch - 1 : its.epoch;
     const NodeNames speak = names_if([&](const Node&, const Membership& other) {
-      return other.founding == founding && (speaks_for(other, epoch, list) ||
-                                            (decided && is_committed(other, epoch, list, its.to)));
+      return other.founding == founding &&
+             (speaks_for(other, epoch, whole) ||
+              (decided && is_committed(other, epoch, whole, after(its))));
     });
-    const Membership as{founding, epoch, MembersPhase::settled, {}, {}, list};
+    const Membership as{founding, epoch, MembersPhase::settled, {}, {}, list, {}, whole.terms};
     const int count = count_of(list, speak);
     // For a list of one or two nodes one would be enough, if no other node knew better. A node that
     // has heard of the change to it may only be behind.
     const NodeNames others = names_if([&](const Node&, const Membership& other) {
-      return other.phase == MembersPhase::settled || other.to != list;
+      return other.phase == MembersPhase::settled || after(other) != whole;
     });
     const bool alone = speak.size() < 2 && !without(others, speak).empty();
     const bool certain =
@@ -124,34 +152,38 @@ void MembersChange::choose_list(std::uint64_t founding) {
     is_certain_ = certain;
     epoch_ = epoch;
     list_ = list;
+    terms_ = whole.terms;
   }
-  state_ = Membership{founding, epoch_, MembersPhase::settled, {}, {}, list_};
+  state_ = Membership{founding, epoch_, MembersPhase::settled, {}, {}, list_, {}, terms_};
 }
 
 /// Chooses the change that is under way. Ours is, as soon as one node says so, since all that
 /// follows counts the nodes; any other one if it is more than the word of a single node, or if so
 /// few nodes remember anything that nothing can be done, and the list has to be found.
 void MembersChange::choose_stage(std::uint64_t founding) {
-  stage_ = list_ == next_ ? Stage::agreed : Stage::differs;
+  const List from{list_, terms_}, next{next_, next_terms_};
+  stage_ = from == next ? Stage::agreed : Stage::differs;
   const Membership list = *state_;
   std::optional<Membership> announced, decided;
   for (const Node& node : nodes_) {
     if (!node.membership || node.membership->founding != founding) continue;
-    const NodeNames& to = node.membership->to;
-    if (to == list_) continue;
+    const List to = after(*node.membership);
+    if (to == from) continue;
     const NodeNames come = names_if([&](const Node&, const Membership& other) {
-      return other.founding == founding && is_committed(other, epoch_, list_, to);
+      return other.founding == founding && is_committed(other, epoch_, from, to);
     });
-    const Membership heard{founding, epoch_, MembersPhase::announced, {}, list_, to};
+    const Membership heard{founding, epoch_,  MembersPhase::announced, {}, list_, to.nodes,
+                           terms_,   to.terms};
     const int all = count_of(list_, names_if([&](const Node&, const Membership& other) {
                                return other == heard.for_node(other.name);
                              })) +
                     count_of(list_, come);
-    const bool ours = to == next_;
+    const bool ours = to == next;
     const bool by_one_word = planted(Mutant::committed_on_too_few);
     const bool enough = by_one_word ? !come.empty() : list.is_vouched_for_by(come);
     if (enough && (!decided || ours)) {
-      decided = Membership{founding, epoch_ + 1, MembersPhase::unsettled, {}, list_, to};
+      decided = Membership{founding, epoch_ + 1, MembersPhase::unsettled, {}, list_, to.nodes,
+                           terms_,   to.terms};
     }
     const int least = ours ? 1 : std::min(2, list.vouchers_needed());
     if (all >= least && (!announced || ours)) {
@@ -160,17 +192,30 @@ void MembersChange::choose_stage(std::uint64_t founding) {
   }
   if (!announced && !decided) return;
   state_ = decided ? decided : announced;
-  const bool merged = planted(Mutant::two_steps_merged) && decided && state_->to != next_;
+  const bool merged = planted(Mutant::two_steps_merged) && decided && after(*state_) != next;
   if (merged) {
     list_ = state_->to;
+    terms_ = state_->to_terms;
     epoch_ = state_->epoch;
-    state_ = Membership{founding, epoch_, MembersPhase::settled, {}, {}, list_};
+    state_ = Membership{founding, epoch_, MembersPhase::settled, {}, {}, list_, {}, terms_};
     stage_ = Stage::differs;
-  } else if (state_->to != next_) {
+  } else if (after(*state_) != next) {
     stage_ = Stage::other;
   } else {
     stage_ = decided ? Stage::committed : Stage::announced;
   }
+}
+
+std::string MembersChange::terms_in_words(const ListTerms& terms) {
+  const std::string max_ttl = terms.max_ttl_ms % 1000 == 0
+                                  ? std::to_string(terms.max_ttl_ms / 1000) + " s"
+                                  : std::to_string(terms.max_ttl_ms) + " ms";
+  return "with max_ttl " + max_ttl + " and fencing_memory " + std::to_string(terms.memory_s) + " s";
+}
+
+std::string MembersChange::in_words(const NodeNames& list, const ListTerms& terms) const {
+  const bool changes = terms_ != next_terms_ || (state_ && state_->to_terms != terms_);
+  return in_braces(list) + (changes ? " " + terms_in_words(terms) : "");
 }
 
 NodeNames MembersChange::not_configured() const {
@@ -195,14 +240,16 @@ bool MembersChange::is_at(const Node& node, MembersPhase phase) const {
   if (!node.membership || node.membership->founding != state_->founding) return false;
   const Membership& its = *node.membership;
   if (its.phase != phase) return false;
-  if (phase == MembersPhase::settled) return its.epoch == epoch_ && its.to == list_;
+  const List list{list_, terms_};
+  if (phase == MembersPhase::settled) return its.epoch == epoch_ && after(its) == list;
   const std::uint32_t epoch = phase == MembersPhase::unsettled ? epoch_ + 1 : epoch_;
-  return its.epoch == epoch && its.from == list_ && its.to == next_;
+  return its.epoch == epoch && before(its) == list && after(its) == List{next_, next_terms_};
 }
 
 bool MembersChange::has_come_to(const Node& node, MembersPhase phase) const {
   if (!node.membership || node.membership->founding != state_->founding) return false;
-  return is_at(node, phase) || is_committed(*node.membership, epoch_, list_, next_);
+  return is_at(node, phase) ||
+         is_committed(*node.membership, epoch_, {list_, terms_}, {next_, next_terms_});
 }
 
 int MembersChange::count_at(MembersPhase phase) const {
@@ -267,22 +314,22 @@ Error MembersChange::not_now(const char* step) const {
           begin +
           "no node that answers says which list of nodes governs; bring the nodes up, or "
           "found the list with quorumlock enroll --new");
-    case Stage::agreed:
-      return unsafe(begin + "the nodes vote for " + in_braces(list_) + " already");
+    case Stage::agreed: return unsafe(begin + "the nodes vote for " + list_in_words() + " already");
     case Stage::differs:
-      return unsafe(begin + "the nodes vote for " + in_braces(list_) +
+      return unsafe(begin + "the nodes vote for " + list_in_words() +
                     ", and no change is announced: begin with quorumlock members announce");
     case Stage::announced:
-      return unsafe(begin + "the change to " + in_braces(next_) + " is only announced");
+      return unsafe(begin + "the change to " + next_in_words() + " is only announced");
     case Stage::committed:
-      return unsafe(begin + "the change to " + in_braces(next_) +
+      return unsafe(begin + "the change to " + next_in_words() +
                     " is decided: finish it with quorumlock members commit");
     case Stage::other: break;
   }
   const bool decided = state_->phase == MembersPhase::unsettled;
-  return unsafe(begin + "a change from " + in_braces(state_->from) + " to " +
-                in_braces(state_->to) + (decided ? " is decided" : " is announced") +
-                ": with those nodes in the configuration, " +
+  return unsafe(begin + "a change from " + in_words(state_->from, state_->from_terms) + " to " +
+                in_words(state_->to, state_->to_terms) +
+                (decided ? " is decided" : " is announced") +
+                ": with those in the configuration, " +
                 (decided ? "finish it with quorumlock members commit first"
                          : "finish it, or take it back with quorumlock members withdraw"));
 }
@@ -301,6 +348,11 @@ Result<void> MembersChange::may_announce() const {
   if (std::ranges::adjacent_find(next_) != next_.end()) {
     return unsafe("cannot announce the change: two nodes of the new list have one name, " +
                   *std::ranges::adjacent_find(next_) + ": name each server once");
+  }
+  if (next_terms_.memory() / 4 < next_terms_.max_ttl()) {
+    return unsafe("cannot announce the change: the new list would be one " +
+                  terms_in_words(next_terms_) +
+                  ", and fencing_memory must be at least four times max_ttl: name both");
   }
   const NodeNames both = common();
   const int quorum_before = quorum(list_);
@@ -351,11 +403,13 @@ Result<void> MembersChange::may_commit() const {
   for (const Node& node : nodes_) {
     if (!node.membership || node.membership->phase != MembersPhase::announced) continue;
     const Membership& its = *node.membership;
-    if (its.epoch != epoch_ || its.from != list_ || its.to == next_) continue;
+    if (its.epoch != epoch_ || before(its) != List{list_, terms_} ||
+        after(its) == List{next_, next_terms_}) {
+      continue;
+    }
     const NodeNames heard = names_if(
         [&](const Node&, const Membership& other) { return other == its.for_node(other.name); });
-    const Membership list{its.founding, epoch_, MembersPhase::settled, {}, {}, list_};
-    if (!list.is_vouched_for_by(heard)) continue;
+    if (!settled(epoch_, list_, terms_).is_vouched_for_by(heard)) continue;
     return unsafe("cannot commit the change: a change to " + in_braces(its.to) +
                   " is announced on " + names_in_words(heard) +
                   ": take both back with quorumlock members withdraw, and announce one of them");
@@ -467,20 +521,19 @@ Record MembersChange::brought_to_list(const Node& node) const {
   if (!is_member(list_, node.called())) return std::nullopt;
   const Membership& its = *node.membership;
   // A new node may have been let in late.
-  const bool joined = its.phase == MembersPhase::announced && its.to == list_;
+  const List list{list_, terms_}, was = before(its);
+  const bool joined = its.phase == MembersPhase::announced && after(its) == list;
   const bool decided = its.phase == MembersPhase::unsettled;
-  const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
-  if (its.epoch == epoch_ && !decided) return was == list_ ? node.enrolment : std::nullopt;
-  const bool unsettled = its.epoch == epoch_ && its.to == list_ && its.may_vote();
+  if (its.epoch == epoch_ && !decided) return was == list ? node.enrolment : std::nullopt;
+  const bool unsettled = its.epoch == epoch_ && after(its) == list && its.may_vote();
   const bool behind =
-      its.epoch + 1 == epoch_ && !decided && (joined || is_member(was, node.called()));
+      its.epoch + 1 == epoch_ && !decided && (joined || is_member(was.nodes, node.called()));
   if (!is_certain_ || (!unsettled && !behind)) return std::nullopt;
-  const std::uint64_t settled =
-      Membership{state_->founding, epoch_, MembersPhase::settled, {}, {}, list_}.rank();
+  const std::uint64_t rank = settled(epoch_, list_, terms_).rank();
   Record record = node.enrolment;
   for (const Node& other : nodes_) {
     if (!other.membership || other.membership->founding != state_->founding) continue;
-    if (other.membership->rank() < settled || other.bad_floor) continue;
+    if (other.membership->rank() < rank || other.bad_floor) continue;
     record->floor = std::max(record->floor, other.enrolment->floor);
     record->since = std::max(record->since, other.enrolment->since);
   }
@@ -488,7 +541,8 @@ Record MembersChange::brought_to_list(const Node& node) const {
 }
 
 std::vector<MembersChange::Step> MembersChange::announcing() const {
-  return steps_to({state_->founding, epoch_, MembersPhase::announced, {}, list_, next_},
+  if (List{list_, terms_} == List{next_, next_terms_}) return {};  // that is no change
+  return steps_to(changing(MembersPhase::announced),
                   [&](const Node& node, const Membership&) -> Record {
                     const bool again = has_come_to(node, MembersPhase::announced);
                     return again ? std::nullopt : brought_to_list(node);
@@ -496,7 +550,7 @@ std::vector<MembersChange::Step> MembersChange::announcing() const {
 }
 
 std::vector<MembersChange::Step> MembersChange::committing() const {
-  return steps_to({state_->founding, epoch_ + 1, MembersPhase::unsettled, {}, list_, next_},
+  return steps_to(changing(MembersPhase::unsettled),
                   [&](const Node& node, const Membership&) -> Record {
                     // A new node may have been let in. Once the change is decided, a node that has
                     // not heard of it hears of both steps at once.
@@ -509,13 +563,12 @@ std::vector<MembersChange::Step> MembersChange::committing() const {
 
 /// Takes back what was announced for any list. A new node that was let in is not of the list.
 std::vector<MembersChange::Step> MembersChange::withdrawing() const {
-  std::vector<Step> steps =
-      steps_to({state_->founding, epoch_, MembersPhase::settled, {}, {}, list_},
-               [&](const Node& node, const Membership& its) -> Record {
-                 const bool announced = its.phase == MembersPhase::announced &&
-                                        its.epoch == epoch_ && its.from == list_;
-                 return announced ? node.enrolment : std::nullopt;
-               });
+  std::vector<Step> steps = steps_to(
+      settled(epoch_, list_, terms_), [&](const Node& node, const Membership& its) -> Record {
+        const bool announced = its.phase == MembersPhase::announced && its.epoch == epoch_ &&
+                               before(its) == List{list_, terms_};
+        return announced ? node.enrolment : std::nullopt;
+      });
   for (Step& step : steps) step.forgets = !is_member(list_, step.as.name);
   return steps;
 }
@@ -549,11 +602,12 @@ std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
                                                          std::int64_t since) const {
   if (planted(Mutant::counters_not_repaired)) floor = 0;
   const std::uint32_t epoch = stage_ == Stage::committed ? epoch_ + 1 : epoch_;
-  const Membership as{state_->founding, epoch, MembersPhase::settled, {}, {}, next_};
+  const Membership as = settled(epoch, next_, next_terms_);
   return steps_to(as, [&](const Node& node, const Membership& its) -> Record {
     if (!is_member(next_, node.called()) || its == as.for_node(node.called())) return std::nullopt;
     const bool unsettled = its.epoch == epoch && its.phase == MembersPhase::unsettled &&
-                           its.to == next_ && (stage_ == Stage::committed || is_certain_);
+                           after(its) == List{next_, next_terms_} &&
+                           (stage_ == Stage::committed || is_certain_);
     const bool announced = stage_ == Stage::committed && is_at(node, MembersPhase::announced);
     // A node that is one change behind has missed steps that all apply to it, whichever list was
     // announced to it: every list of its epoch that could be decided is decided.
@@ -600,12 +654,20 @@ std::uint64_t MembersChange::counts_up_to(std::vector<std::uint64_t> numbers) co
   return std::max(counts_, core::shared_by(least, std::move(numbers)));
 }
 
-core::Duration MembersChange::max_ttl() const {
-  std::int64_t most = 0;
-  for (const Node& node : nodes_) {
-    if (node.enrolment) most = std::max(most, node.enrolment->terms.max_ttl_ms);
-  }
-  return std::chrono::milliseconds(most);
+std::uint64_t MembersChange::floor_of_expired(std::int64_t now) const {
+  if (stage_ != Stage::committed || next_terms_.memory() <= terms_.memory()) return 0;
+  const std::int64_t floor = now - terms_.memory() / 2 / std::chrono::microseconds(1);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(floor, 0));
+}
+
+Membership MembersChange::settled(std::uint32_t epoch, const NodeNames& list,
+                                  const ListTerms& terms) const {
+  return {state_->founding, epoch, MembersPhase::settled, {}, {}, list, {}, terms};
+}
+
+Membership MembersChange::changing(MembersPhase phase) const {
+  const std::uint32_t epoch = phase == MembersPhase::unsettled ? epoch_ + 1 : epoch_;
+  return {state_->founding, epoch, phase, {}, list_, next_, terms_, next_terms_};
 }
 
 }  // namespace quorumlock::redis

@@ -49,9 +49,8 @@ class MembersChange {
       membership.reset();
       record = record_text.value_or("");
       enrolment = EnrolmentRecord::parse(record);
-      if (enrolment && (!is_this_run(enrolment->run_id, run) || !enrolment->members))
-        enrolment.reset();
-      if (enrolment) membership = Membership::parse(members_text, *enrolment->members);
+      if (enrolment && !is_this_run(enrolment->run_id, run)) enrolment.reset();
+      if (enrolment) membership = Membership::parse(members_text, enrolment->members);
       if (membership && database_of(membership->name) != database_of(name)) membership.reset();
       if (!membership) enrolment.reset();
     }
@@ -74,15 +73,24 @@ class MembersChange {
   };
 
   /// Floors up to `counts` count whichever node says them: see core::counts_up_to().
+  /// `named` are the terms of the new list; it keeps the others.
   explicit MembersChange(std::vector<Node> nodes,
-                         std::uint64_t counts = std::numeric_limits<std::uint64_t>::max());
+                         std::uint64_t counts = std::numeric_limits<std::uint64_t>::max(),
+                         const NamedTerms& named = {});
 
   [[nodiscard]] Stage stage() const { return stage_; }
   [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
   /// The new list, by the names that the nodes have.
   [[nodiscard]] const NodeNames& next() const { return next_; }
+  [[nodiscard]] const ListTerms& next_terms() const { return next_terms_; }
   /// The list that governs, or governed before the change under way.
   [[nodiscard]] const NodeNames& list() const { return list_; }
+  [[nodiscard]] const ListTerms& terms() const { return terms_; }
+  // The same in words, with their terms if these are to change.
+  [[nodiscard]] std::string next_in_words() const { return in_words(next_, next_terms_); }
+  [[nodiscard]] std::string list_in_words() const { return in_words(list_, terms_); }
+  /// Such as "with max_ttl 30 s and fencing_memory 86400 s".
+  [[nodiscard]] static std::string terms_in_words(const ListTerms& terms);
   /// The state that the nodes are at, or are being brought to; unset if no node has a record.
   [[nodiscard]] const std::optional<Membership>& state() const { return state_; }
   /// The names of the nodes that are in the governing list and not configured.
@@ -132,12 +140,15 @@ class MembersChange {
   /// The greatest number that counts, if these are the floors, or the greatest counters, of nodes
   /// of the old list.
   [[nodiscard]] std::uint64_t counts_up_to(std::vector<std::uint64_t> numbers) const;
-  /// The greatest max_ttl on the nodes' records.
-  [[nodiscard]] core::Duration max_ttl() const;
+  /// A number above all counters that have expired before clocks of nodes show `now`, in us since
+  /// 1970: they lived for the fencing_memory of before, and once the new list is settled absent
+  /// ones begin by the new one. 0 if that is not longer.
+  [[nodiscard]] std::uint64_t floor_of_expired(std::int64_t now) const;
   /// The nodes of both lists.
   [[nodiscard]] NodeNames common() const;
 
  private:
+  [[nodiscard]] std::string in_words(const NodeNames& list, const ListTerms& terms) const;
   void choose_list(std::uint64_t founding);
   void choose_stage(std::uint64_t founding);
   [[nodiscard]] bool is_at(const Node& node, MembersPhase phase) const;
@@ -149,6 +160,10 @@ class MembersChange {
   [[nodiscard]] int count_at(MembersPhase phase) const;
   [[nodiscard]] bool has_step(int node) const;
   [[nodiscard]] std::optional<EnrolmentRecord> brought_to_list(const Node& node) const;
+  /// These states of the list that governs, and of the change to the new one.
+  [[nodiscard]] Membership settled(std::uint32_t epoch, const NodeNames& list,
+                                   const ListTerms& terms) const;
+  [[nodiscard]] Membership changing(MembersPhase phase) const;
   /// The names of the nodes of both lists that are not at this phase: of those that answer if
   /// `reached`, else of those that do not.
   [[nodiscard]] NodeNames common_but(MembersPhase phase, bool reached) const;
@@ -160,6 +175,7 @@ class MembersChange {
   std::vector<Node> nodes_;
   std::uint64_t counts_;
   NodeNames next_, list_;
+  ListTerms next_terms_, terms_;
   std::uint32_t epoch_ = 0;  ///< of list_
   bool is_certain_ = false;  ///< enough nodes say that list_ governs or governed in this epoch
   std::optional<Membership> state_;

@@ -116,6 +116,14 @@ MembersReport report_of(const Change& change, const std::vector<ListedNode>& nod
   if (change.state()) report.epoch = change.state()->epoch;
   report.list = change.list();
   report.new_list = change.next();
+  if (change.state()) {
+    const auto note = [](const redis::ListTerms& terms, auto& max_ttl, auto& fencing_memory) {
+      max_ttl = std::chrono::milliseconds(terms.max_ttl_ms);
+      fencing_memory = std::chrono::seconds(terms.memory_s);
+    };
+    note(change.terms(), report.max_ttl, report.fencing_memory);
+    note(change.next_terms(), report.new_max_ttl, report.new_fencing_memory);
+  }
   report.done = change.done();
   for (std::size_t i = 0; i < change.nodes().size(); ++i) {
     const Change::Node& node = change.nodes()[i];
@@ -131,23 +139,31 @@ MembersReport report_of(const Change& change, const std::vector<ListedNode>& nod
 }
 
 std::string next_step_of(const MembersReport& report, const Change& change) {
-  const std::string next = redis::names_in_words(change.next());
   switch (change.stage()) {
     case Stage::agreed:
       if (!report.done) return rest_of(report, change);
-      return "all nodes vote for {" + next + "}: there is nothing to do";
+      return "all nodes vote for " + redis::in_braces(change.next()) + ": there is nothing to do";
     case Stage::differs: {
       const Result<void> may = change.may_announce();
-      return "the nodes vote for {" + redis::names_in_words(change.list()) +
-             "}: if that is right, give this client these nodes; if this client's nodes are to "
+      if (change.list() == change.next()) {
+        return "the nodes vote " + change.terms_in_words(change.terms()) + ", and ours are " +
+               change.terms_in_words(change.next_terms()) +
+               ": if theirs are right, leave these out of the configuration; if they are to "
+               "change, "
+               "announce the change with quorumlock members announce, or make all steps with "
+               "quorumlock members apply" +
+               unless(may ? change.serves_next() : may);
+      }
+      return "the nodes vote for " + change.list_in_words() +
+             ": if that is right, give this client these nodes; if this client's nodes are to "
              "replace them, announce the change with quorumlock members announce, or make all "
              "steps with quorumlock members apply" +
              unless(may ? change.serves_next() : may);
     }
     case Stage::announced: {
       const std::size_t old = report.old_clients().size();
-      return "give all clients the nodes {" + next + "}" +
-             (old == 0 ? "" : " (" + std::to_string(old) + " connected ones have other nodes)") +
+      return "give all clients the nodes " + change.next_in_words() +
+             (old == 0 ? "" : " (" + std::to_string(old) + " connected ones have others)") +
              ", then decide: quorumlock members commit" + unless(change.may_commit());
     }
     case Stage::committed: return "finish the change: quorumlock members commit";

@@ -73,7 +73,7 @@ class Servers {
                 .more = {"--slowlog-log-slower-than", std::to_string(long_call),
                          "--slowlog-max-len", "100000"}}) {
     options_ = nodes_.options();
-    options_.ttl = options_.max_ttl;
+    options_.ttl = *options_.max_ttl;
     for (int node = 0; arguments.real_time && node < nodes_.count(); ++node) {
       const sched_param priority{.sched_priority = 1};
       if (sched_setscheduler(nodes_.pid(node), SCHED_FIFO, &priority) != 0) {

@@ -66,7 +66,7 @@ Nodes::Nodes(NodesSettings settings) : settings_(settings) {
 Options Nodes::options() const {
   Options options;
   options.max_ttl = settings_.max_ttl;
-  options.ttl = std::min(options.ttl, options.max_ttl);
+  options.ttl = std::min<std::chrono::nanoseconds>(options.ttl, settings_.max_ttl);
   options.nodes = urls();
   if (settings_.tls) options.tls.ca_file = (dir_.path() / "tls" / "ca.pem").string();
   for (int node = 0; settings_.groups > 1 && node < count(); ++node) {

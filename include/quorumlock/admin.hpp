@@ -154,7 +154,8 @@ struct Member {
   bool in_new_list = false;                      ///< whether it is in the list of the options
   MemberState state = MemberState::unreachable;  ///< its part in the change
   std::optional<std::uint32_t> epoch;            ///< unset if the node has no list
-  /// The connections to this node, by address, of clients that have another list than the new one.
+  /// The connections to this node, by address, of clients that have another list than the new one,
+  /// or name other terms.
   /// Unset if the node does not show them to this user.
   std::optional<std::vector<std::string>> old_clients;
   /// How many connected clients say that they may enrol this node. Unset: as above.
@@ -180,7 +181,13 @@ struct MembersReport {
   std::optional<std::uint32_t> epoch;  ///< the epoch of the list that governs; unset: unknown
   std::vector<std::string> list;       ///< the list that governs, or did before the change
   std::vector<std::string> new_list;   ///< the list of the options
-  std::vector<Member> members;         ///< the nodes of both lists
+  /// The terms of the list that governs, or did before the change; unset: unknown.
+  std::optional<std::chrono::milliseconds> max_ttl = std::nullopt;
+  std::optional<std::chrono::seconds> fencing_memory = std::nullopt;  ///< likewise
+  /// Those of the list of the options, which keeps the terms that these do not name.
+  std::optional<std::chrono::milliseconds> new_max_ttl = std::nullopt;
+  std::optional<std::chrono::seconds> new_fencing_memory = std::nullopt;  ///< likewise
+  std::vector<Member> members;  ///< the nodes of both lists
   /// Whether every node of the new list has settled it.
   bool done = false;
   std::string next_step;  ///< what to do next, in plain words

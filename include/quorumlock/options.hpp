@@ -208,8 +208,10 @@ class QUORUMLOCK_EXPORT Options {
   /// How long a lock outlives its holder. Whole milliseconds, at most max_ttl. A short ttl frees a
   /// crashed holder's lock sooner, a long one survives longer outages of the quorum.
   std::chrono::nanoseconds ttl = std::chrono::seconds(10);
-  /// The greatest ttl that any client of this cluster may ask for. All clients need the same value.
-  std::chrono::nanoseconds max_ttl = std::chrono::seconds(30);
+  /// The greatest ttl that any client of this cluster may ask for. It is a term of the nodes' list,
+  /// which `quorumlock members apply` changes. Unset: that of the nodes; a list that this client
+  /// founds gets 30 s. Nodes with another value than one that is set refuse this client.
+  std::optional<std::chrono::nanoseconds> max_ttl = std::nullopt;
   /// How long to wait for a lock that is taken; zero is one attempt, `forever` has no limit. The
   /// call has ended when its wait is over, whatever the nodes do; an attempt that is undecided then
   /// is given up and cleaned up.
@@ -251,9 +253,10 @@ class QUORUMLOCK_EXPORT Options {
   std::function<void(std::string_view)> log;
 
   /// How long a resource's fencing counter outlives its last use. Across a longer pause the order
-  /// of tokens rests on the nodes' clocks being right within half of this time. All clients need
-  /// the same value: whole seconds, at least four times max_ttl.
-  std::chrono::nanoseconds fencing_memory = std::chrono::hours(24);
+  /// of tokens rests on the nodes' clocks being right within half of this time. Whole seconds, at
+  /// least four times max_ttl. A term of the nodes' list as max_ttl is; unset: that of the nodes,
+  /// or a day for a list that this client founds.
+  std::optional<std::chrono::nanoseconds> fencing_memory = std::nullopt;
 
   /// A name for the holder of our locks, for people: the part of our owner tokens after the '@'.
   /// Inspections, errors and other clients show it. Spaces, '@' and bytes that are not printable
@@ -365,7 +368,7 @@ struct OnceOptions {
   std::optional<bool> trace = std::nullopt;                            ///< as in LockOptions
   /// How long the nodes remember which period was done, from the last time that somebody asked or
   /// was done. A period that may be asked for later than that may run again. Whole seconds, at
-  /// least four times max_ttl. Unset: Options::fencing_memory.
+  /// least four times max_ttl. Unset: the fencing_memory of the nodes.
   std::optional<std::chrono::nanoseconds> keep = std::nullopt;
   bool operator==(const OnceOptions&) const = default;
 

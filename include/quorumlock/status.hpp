@@ -84,7 +84,7 @@ struct NodeEnrolment {
   /// not be repaired from a quorum. Unset: the order rests on the counters alone.
   std::optional<std::chrono::system_clock::time_point> clocks_order_fences_since;
   // More of the record on the node.
-  std::optional<std::chrono::seconds> fencing_memory = std::nullopt;  ///< Options::fencing_memory
+  std::optional<std::chrono::seconds> fencing_memory = std::nullopt;  ///< a term of its list
   /// Whether this client has seen nodes of this cluster enrolled. Then locks may be held, and the
   /// cluster is not new.
   bool was_enrolled = false;
@@ -158,7 +158,7 @@ struct QUORUMLOCK_EXPORT ClusterStatus {
   std::vector<NodeStatus> nodes;       ///< the nodes of a group are adjacent
   std::vector<GroupStatus> groups;     ///< sorted by name; empty if Options has no groups
   int quorum = 0;                      ///< a quorum of all nodes; 0 with several groups
-  std::chrono::nanoseconds max_ttl{};  ///< this coordinator's Options::max_ttl
+  std::chrono::nanoseconds max_ttl{};  ///< Options::max_ttl, or that of the nodes if it is unset
   double drift_factor = 0;             ///< this coordinator's Options::drift_factor
 
   /// How many nodes may vote.

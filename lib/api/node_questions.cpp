@@ -130,7 +130,10 @@ ListedGroup listed_group(Driver& driver, bool anew) {
     node.node = url;
     node.name = enrolment.config().node;
     node.record = enrolment.wanted(*enrolment.others().founded).to_string();
-    node.founding = enrolment.others().founded->founding;
+    const redis::Membership& founded = *enrolment.others().founded;
+    node.founding = founded.founding;
+    node.max_ttl = std::chrono::milliseconds(founded.to_terms.max_ttl_ms);
+    node.fencing_memory = std::chrono::seconds(founded.to_terms.memory_s);
     const bool nameless = !link.greeting().facts().no_info.empty();
     if (link.voting_right().vote() == Vote::same_server || nameless) {
       node.unfit = driver.trouble(number);
@@ -201,7 +204,7 @@ Result<void> vouch(const Coordinator& coordinator) {
     if (!*ripe) {
       return Error(Errc::timed_out,
                    "cannot vouch for the nodes yet: leases may last that nodes of the group " +
-                       group->cluster().group + " granted on other terms");
+                       group->cluster().group + " granted for other groups");
     }
   }
   for (const std::shared_ptr<Runtime>& group : groups) {

@@ -106,10 +106,6 @@ class OnceInquiry final : public detail::Inquiry {
   int attempts_ = 1;
 };
 
-nanoseconds memory(const Options& options, const OnceOptions& asked) {
-  return asked.keep.value_or(options.fencing_memory);
-}
-
 Result<bool> ask(Coordinator& coordinator, const char* call, const Lease& lease,
                  std::uint64_t period, const OnceOptions& options, bool done) {
   const SharedRouter& router = CoordinatorParts::router(coordinator);
@@ -119,7 +115,7 @@ Result<bool> ask(Coordinator& coordinator, const char* call, const Lease& lease,
   return detail::wait_for<Result<bool>>([&](auto handler) {
     OnceQuery::Goal goal{.key = router->options().key_prefix + name,
                          .fence = lease.fencing_token(),
-                         .keep = memory(router->options(), options),
+                         .keep = options.keep,
                          .period = period,
                          .done = done};
     router->of(name)->post(
@@ -144,7 +140,7 @@ Result<void> detail::check_once(Coordinator& coordinator, std::uint64_t period,
   if (!all.fencing) {
     return refusal("fencing is off: what is to be done once needs it, so leave it on");
   }
-  return check_memory("keep", memory(all, options), all.max_ttl);
+  return options.keep ? check_memory("keep", *options.keep, max_ttl_of(all)) : Result<void>();
 }
 
 Result<bool> detail::is_done(Coordinator& coordinator, const Lease& lease, std::uint64_t period,

@@ -81,6 +81,10 @@ void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::st
                                                                : ListPhase::unsettled;
   its.nodes = shown(settled ? found->to : found->from);
   if (!settled) its.next = shown(found->to);
+  const redis::ListTerms& terms =
+      found->phase == redis::MembersPhase::announced ? found->from_terms : found->to_terms;
+  status.enrolment.max_ttl = std::chrono::milliseconds(terms.max_ttl_ms);
+  status.enrolment.fencing_memory = std::chrono::seconds(terms.memory_s);
 }
 
 void find_same_servers(std::vector<NodeStatus>& nodes) {
@@ -105,7 +109,7 @@ void StatusInquiry::start(Driver& driver) {
   const Cluster& cluster = driver.cluster();
   list_ = driver.nodes();
   status_.quorum = list_.quorum();
-  status_.max_ttl = cluster.options.max_ttl;
+  status_.max_ttl = cluster.options.max_ttl.value_or(driver.terms().max_ttl());
   status_.drift_factor = cluster.options.drift_factor;
   probes_ = redis::probes(cluster.options.key_prefix);
   to_come_ = list_.size();
@@ -214,9 +218,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       }
       const auto found = redis::EnrolmentRecord::parse(texts.record.value_or(""));
       if (!found) return;
-      if (found->members) note_membership(status, *found->members, texts.members.value_or(""));
-      status.enrolment.max_ttl = std::chrono::milliseconds(found->terms.max_ttl_ms);
-      status.enrolment.fencing_memory = std::chrono::seconds(found->terms.fencing_memory_s);
+      note_membership(status, found->members, texts.members.value_or(""));
       of(node).floor = found->floor;
       if (found->since != 0) {  // a settled change leaves a floor that rests on counters
         status.enrolment.clocks_order_fences_since =
@@ -376,7 +378,7 @@ void StatusInquiry::judge_floors(const Driver& driver) {
   const int least = list_.size() - list_.quorum() + 1;
   const std::uint64_t most =
       std::max(core::counts_up_to(SystemWallClock().now_us(), std::move(times), least,
-                                  options.fencing_memory),
+                                  driver.terms().memory()),
                core::shared_by(least, std::move(floors)));
   for (const NodeList::Node& node : list_) {
     NodeStatus& status = status_of(node.number);

@@ -21,6 +21,8 @@ using core::Duration;
 using std::chrono::milliseconds;
 
 constexpr std::string_view reserved = "quorumlock:";
+/// As long as a max_ttl that a configuration may name.
+constexpr Duration longest_ttl = std::chrono::hours(365 * 24);
 constexpr std::size_t longest_resource = 64 * 1024;
 /// The most resources of one lease: a node is busy with 64 of them for about a millisecond.
 constexpr std::size_t most_resources = 64;
@@ -211,10 +213,13 @@ Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl) {
   if (ttl <= Duration::zero()) {
     return refusal(is() + ": it must be longer than 0s; 10s is the default");
   }
-  if (ttl > options.max_ttl) {
-    const std::string most = to_text(options.max_ttl);
+  if (options.max_ttl && ttl > *options.max_ttl) {
+    const std::string most = to_text(*options.max_ttl);
     return refusal(is() + ", above max_ttl, which is " + most + ": ask for at most " + most +
-                   ", or raise max_ttl for every client of the cluster");
+                   ", or raise max_ttl with quorumlock members apply");
+  }
+  if (ttl > longest_ttl) {
+    return refusal(is() + ": it must be at most " + to_text(longest_ttl));
   }
   if (ttl % milliseconds(1) != Duration::zero()) {
     return refusal(is() + ": it must be whole milliseconds, which Redis counts in, such as " +

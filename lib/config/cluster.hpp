@@ -9,6 +9,7 @@
 #include <quorumlock/options.hpp>
 
 #include "lock/claim.hpp"
+#include "members/membership.hpp"
 #include "wire/endpoint.hpp"
 
 namespace quorumlock::detail {
@@ -26,7 +27,7 @@ struct Cluster {
   /// The purpose of the connections.
   enum class Purpose {
     to_lock,
-    to_enrol,  ///< enrols nodes anew that have other terms: see redis::Enrolment::Config
+    to_enrol,  ///< enrols nodes anew that have other groups: see redis::Enrolment::Config
     to_look,   ///< changes nothing unless asked, and asks for no vote
   };
   Purpose purpose = Purpose::to_lock;
@@ -61,7 +62,21 @@ Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff
 Result<redis::Endpoint> endpoint_of(const NodeOptions& node, bool reads);
 /// Checks the name of a quorum group.
 Result<void> check_group_name(std::string_view name);
+/// Checks the ttl of a request. If the options name no max_ttl, the nodes' is known only later.
 Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl);
+// The terms of a list that a client with these options would found, and those that they name.
+inline core::Duration max_ttl_of(const Options& options) {
+  return options.max_ttl.value_or(redis::ListTerms().max_ttl());
+}
+inline core::Duration memory_of(const Options& options) {
+  return options.fencing_memory.value_or(redis::ListTerms().memory());
+}
+inline redis::NamedTerms named_terms(const Options& options) {
+  redis::NamedTerms named;
+  if (options.max_ttl) named.max_ttl_ms = *options.max_ttl / std::chrono::milliseconds(1);
+  if (options.fencing_memory) named.memory_s = *options.fencing_memory / std::chrono::seconds(1);
+  return named;
+}
 /// Checks for how long the nodes are to remember a counter that is not used.
 Result<void> check_memory(std::string_view name, std::chrono::nanoseconds memory,
                           std::chrono::nanoseconds max_ttl);

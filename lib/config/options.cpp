@@ -160,13 +160,14 @@ Result<void> check_clocks(const Options& options) {
     return refusal("drift_factor is " + to_text(options.drift_factor) +
                    ": it must be at least 0 and below 0.5; 0.01 suits ordinary clocks");
   }
-  if (Result<void> good = check_span("max_ttl", options.max_ttl); !good) return good;
-  if (options.max_ttl % std::chrono::milliseconds(1) != nanoseconds::zero()) {
-    return refusal("max_ttl is " + to_text(options.max_ttl) +
+  const nanoseconds max_ttl = detail::max_ttl_of(options);
+  if (Result<void> good = check_span("max_ttl", max_ttl); !good) return good;
+  if (max_ttl % std::chrono::milliseconds(1) != nanoseconds::zero()) {
+    return refusal("max_ttl is " + to_text(max_ttl) +
                    ": it must be whole milliseconds, which Redis counts in, such as 30s");
   }
   if (Result<void> good =
-          detail::check_memory("fencing_memory", options.fencing_memory, options.max_ttl);
+          detail::check_memory("fencing_memory", detail::memory_of(options), max_ttl);
       !good) {
     return good;
   }
@@ -239,6 +240,11 @@ Result<void> Options::validate() const {
     return refusal(
         "key_prefix makes keys that start with \"quorumlock:\", where the library keeps "
         "its own: choose another");
+  }
+  if (!max_ttl && ttl > detail::max_ttl_of(*this)) {
+    return refusal("ttl is " + to_text(ttl) + ", and max_ttl is not given: a ttl above " +
+                   to_text(detail::max_ttl_of(*this)) +
+                   " needs a max_ttl beside it, which has to be that of the nodes");
   }
   // A request can set the remaining options too; check them as for a request that sets none.
   const Result<detail::Request> request = detail::request_of(*this, LockOptions());

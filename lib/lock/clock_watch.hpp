@@ -63,6 +63,7 @@ class ClockWatch {
     }
     return most;
   }
+  [[nodiscard]] double drift_factor() const { return drift_; }
   /// Forgets all samples, and ignores answers to anything asked until now. For use after our own
   /// clock has stood still.
   void restart(Time now) {

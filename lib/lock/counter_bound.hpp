@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "lock/types.hpp"
@@ -15,17 +16,25 @@
 // it: proof/counters.py.
 namespace quorumlock::core {
 
-/// The greatest number that counts whichever node says it: as far as this span, fencing_memory,
-/// beyond the client's clock, or beyond the TIME that `least` of the nodes have passed. The clocks
-/// are in us since 1970. Counters that only our scripts have written go no further, but for a step
-/// with each grant.
+/// The client's clock, or the TIME that `least` of the nodes have passed if that is later, in us
+/// since 1970.
+inline std::int64_t latest_clock(std::int64_t wall, std::vector<std::int64_t> times, int least) {
+  std::ranges::sort(times, std::greater());
+  if (times.size() < static_cast<std::size_t>(least)) return wall;
+  return std::max(wall, times[static_cast<std::size_t>(least - 1)]);
+}
+
+/// A floor by clocks is a minute beyond the TIME of a node, whose clock may be ahead. It has to
+/// count however short fencing_memory is.
+inline constexpr Duration shortest_bound = std::chrono::minutes(4);
+
+/// The greatest number that counts whichever node says it: as far as fencing_memory beyond the
+/// latest clock. Counters that only our scripts have written go no further, but for a step with
+/// each grant.
 inline std::uint64_t counts_up_to(std::int64_t wall, std::vector<std::int64_t> times, int least,
                                   Duration memory) {
-  std::ranges::sort(times, std::greater());
-  if (times.size() >= static_cast<std::size_t>(least)) {
-    wall = std::max(wall, times[static_cast<std::size_t>(least - 1)]);
-  }
-  const std::int64_t us = wall + memory / std::chrono::microseconds(1);
+  const std::int64_t us = latest_clock(wall, std::move(times), least) +
+                          std::max(memory, shortest_bound) / std::chrono::microseconds(1);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(us, 0));
 }
 

@@ -159,7 +159,9 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
 }
 
 void Engine::count(Time now, Claim& claim, const Ballot::Said& answer) {
-  const auto& [node, kind, vote, fence] = answer;
+  const auto& [node, kind, said, fence] = answer;
+  const bool too_long = claim.round.ttl() > exchange_.nodes.longest_ttl(node);
+  const Vote vote = said == Vote::granted && too_long ? Vote::max_ttl_differs : said;
   exchange_.note_vote(node, vote);
   acquisitions_.note_vote(now, claim, node, kind, vote);
   const bool granted =
@@ -278,6 +280,21 @@ void Engine::on_new_founding() {
   exchange_.claims.for_each([&](ClaimId id) {
     Round& round = exchange_.claims[id].round;
     if (round.is_open()) round.tally.spoil();
+  });
+}
+
+void Engine::on_terms(Time now, Duration max_ttl, Duration fencing_memory) {
+  advance(now);
+  exchange_.config.max_ttl = max_ttl;
+  exchange_.config.fencing_memory = fencing_memory;
+  exchange_.nodes.on_terms(max_ttl, fencing_memory);
+  exchange_.claims.for_each([&](ClaimId id) {
+    Round& round = exchange_.claims[id].round;
+    if (!round.is_open()) return;
+    for (const int node : round.tally.granted_by()) {
+      if (round.ttl() <= exchange_.nodes.longest_ttl(node)) continue;
+      round.tally.record(node, Vote::max_ttl_differs);
+    }
   });
 }
 

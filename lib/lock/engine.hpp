@@ -92,9 +92,12 @@ class Engine {
   void on_link(Time now, int node, LinkState state, Vote reason);
   /// Notes what a node's record asks for: see Nodes. Call it before the node is reported to take
   /// requests.
-  void on_list(int node, Majority asks, bool changes) {
-    exchange_.nodes.on_list(node, asks, changes);
-  }
+  void on_list(int node, const Nodes::Record& record) { exchange_.nodes.on_list(node, record); }
+  /// The terms of our list are known, or have changed: see Config. Votes of rounds under way stay
+  /// only if they count by the records as they are now. O(claims).
+  void on_terms(Time now, Duration max_ttl, Duration fencing_memory);
+  /// See Nodes.
+  [[nodiscard]] Duration max_ttl() const { return exchange_.nodes.max_ttl(); }
   /// Takes the final answer to a command; Vote::disconnected and ::unreachable are answers too.
   void on_answer(Time now, int node, Tag tag, const Answer& answer);
   /// Takes the answer to a SendEntries, sent at `asked`: a place for each entry, or none, and then

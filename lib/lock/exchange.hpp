@@ -88,7 +88,7 @@ class Exchange {
   /// Adds the node's votes to those of the nodes that have left, which are in `stats`.
   void forget_votes(int node);
 
-  const Config config;
+  Config config;  ///< the terms of the list are those that are known so far
   Random& random;
   Nodes nodes;
   Admission admission;

@@ -121,6 +121,9 @@ enum class Mutant {
   list_on_disk_ignored,
   decided_record_kept,
   refused_write_repeated,
+  greater_max_ttl_at_once,
+  unsettled_waits_for_the_old,
+  longer_memory_at_once,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the text of the scripts for several locks.

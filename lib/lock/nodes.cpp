@@ -22,6 +22,12 @@ Nodes::Nodes(const Config& config)
       clocks_(config.drift_factor, config.max_ttl),
       fencing_memory_(config.fencing_memory) {
   unavailable_because_.fill(Vote::unreachable);
+  longest_ttl_.fill(Duration::max());
+}
+
+void Nodes::on_terms(Duration max_ttl, Duration fencing_memory) {
+  mistrust_for_ = max_ttl + margin(max_ttl, clocks_.drift_factor());
+  fencing_memory_ = fencing_memory;
 }
 
 void Nodes::add(int node) {
@@ -29,6 +35,7 @@ void Nodes::add(int node) {
   all_.add(node);
   majority_ = Majority::of(all_);
   asks_[at] = {};
+  longest_ttl_[at] = Duration::max();
   unavailable_because_[at] = Vote::unreachable;
   clocks_.forget(node);
   mistrusted_.remove(node);
@@ -36,6 +43,7 @@ void Nodes::add(int node) {
   take_requests_.add(node);
   take_releases_.add(node);
   connecting_.add(node);
+  find_max_ttl();
 }
 
 void Nodes::remove(int node) {
@@ -61,10 +69,24 @@ void Nodes::on_link(int node, LinkState state, Vote reason) {
   if (state != LinkState::down) take_releases_.add(node);
 }
 
-void Nodes::on_list(int node, Majority asks, bool changes) {
-  asks_[static_cast<std::size_t>(node)] = asks;
+void Nodes::on_list(int node, const Record& record) {
+  asks_[static_cast<std::size_t>(node)] = record.asks;
+  longest_ttl_[static_cast<std::size_t>(node)] = record.longest_ttl;
   list_changes_.remove(node);
-  if (changes) list_changes_.add(node);
+  if (record.changes) list_changes_.add(node);
+  find_max_ttl();
+}
+
+void Nodes::find_max_ttl() {
+  Duration longest{};
+  for (const int node : all_) {
+    NodeSet as_long;
+    for (const int other : all_) {
+      if (longest_ttl(other) >= longest_ttl(node)) as_long.add(other);
+    }
+    if (longest_ttl(node) > longest && wins(as_long)) longest = longest_ttl(node);
+  }
+  max_ttl_ = longest > Duration::zero() ? longest : Duration::max();
 }
 
 bool Nodes::wins(NodeSet yes) const {

@@ -27,9 +27,23 @@ class Nodes {
   /// One more than the greatest number of a node.
   [[nodiscard]] int numbers() const { return static_cast<int>(std::bit_width(all_.bits())); }
   void on_link(int node, LinkState state, Vote reason);
-  /// Notes what a node's record asks for beside a majority of our own list, and whether its list is
-  /// being changed. Majority::impossible(): its votes do not count.
-  void on_list(int node, Majority asks, bool changes);
+  /// What a node's record says of its votes.
+  struct Record {
+    /// What it asks for beside a majority of our own list. Majority::impossible(): they do not
+    /// count.
+    Majority asks = {};
+    bool changes = false;                    ///< its list is being changed
+    Duration longest_ttl = Duration::max();  ///< with which they count
+  };
+  void on_list(int node, const Record& record);
+  /// The terms of our list are known: see Config.
+  void on_terms(Duration max_ttl, Duration fencing_memory);
+  /// The longest ttl with which votes of a node count, as far as its record is known.
+  [[nodiscard]] Duration longest_ttl(int node) const {
+    return longest_ttl_[static_cast<std::size_t>(node)];
+  }
+  /// The longest ttl with which a lock may be won; Duration::max() if too few records are known.
+  [[nodiscard]] Duration max_ttl() const { return max_ttl_; }
   /// Whether some node has said that its list is being changed. A plain SET does not compare the
   /// record, which may say something else by the time it arrives.
   [[nodiscard]] bool list_changes() const { return !list_changes_.empty(); }
@@ -75,12 +89,15 @@ class Nodes {
   [[nodiscard]] int least_that_knows() const { return all_.size() - majority_.votes() + 1; }
 
  private:
+  void find_max_ttl();
   ClockJumped mistrust(Time now, int node, Duration beyond);
   ClockStood trust_again(Time now, NodeSet ahead, Duration beyond);
 
   NodeSet all_;
   Majority majority_;
   std::array<Majority, max_nodes> asks_{};
+  std::array<Duration, max_nodes> longest_ttl_{};
+  Duration max_ttl_ = Duration::max();
   NodeSet list_changes_;   // nodes that report a change of their list
   Duration mistrust_for_;  // the greatest ttl and its margin
   NodeSet take_requests_;

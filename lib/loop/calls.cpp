@@ -88,6 +88,11 @@ void Calls::begin(AcquireCall& acquisition) {
     refused = could_not("lock", names_of(acquisition.resource, acquisition.others), Errc::cancelled,
                         "the caller cancelled it before it began");
   }
+  const core::Duration ttl = acquisition.request.terms.ttl;
+  if (!refused && ttl > engine_.max_ttl()) {
+    refused = could_not("lock", names_of(acquisition.resource, acquisition.others),
+                        Errc::invalid_argument, too_long(ttl));
+  }
   acquisition.watch(runtime_.inbox());
   if (refused) {
     return later_.add([this, &acquisition, error = *refused] { finish(acquisition, error); });
@@ -116,6 +121,13 @@ std::vector<std::string> Calls::with_prefix(const std::vector<std::string>& reso
   return keys;
 }
 
+/// Why a ttl is refused that is longer than the nodes' max_ttl.
+std::string Calls::too_long(core::Duration ttl) const {
+  const std::string most = to_text(engine_.max_ttl());
+  return "ttl is " + to_text(ttl) + ", above the nodes' max_ttl, which is " + most +
+         ": ask for at most " + most + ", or raise theirs with quorumlock members apply";
+}
+
 void Calls::cancel(AcquireCall& acquisition) {
   engine_.cancel(Clock::now(), acquisition.waiter, Errc::cancelled);
 }
@@ -141,14 +153,18 @@ void Calls::answer_later(Handler<Result<void>> handler, Error error) {
 
 /// Starts an extend or a downgrade for the holder, one at a time.
 template <class Ask>
-void Calls::ask_for(const char* what, LeaseState& lease, detail::Handler<Result<void>> handler,
-                    Ask&& ask) {
+void Calls::ask_for(const char* what, LeaseState& lease, core::Duration ttl,
+                    detail::Handler<Result<void>> handler, Ask&& ask) {
   Errc why = lease.ended();
   std::string reason;
   if (why == Errc() && lease.is_asked()) {
     why = Errc::invalid_argument;
     reason = std::string(lease.asked().what) == "extend" ? "an extend" : "a downgrade";
     reason += " of this lease is still under way: wait for its end";
+  }
+  if (why == Errc() && ttl > engine_.max_ttl()) {
+    why = Errc::invalid_argument;
+    reason = too_long(ttl);
   }
   if (why == Errc()) {
     LeaseState::Asked& asked = lease.asked();
@@ -162,7 +178,7 @@ void Calls::ask_for(const char* what, LeaseState& lease, detail::Handler<Result<
 }
 
 void Calls::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler) {
-  ask_for("extend", lease, std::move(handler),
+  ask_for("extend", lease, ttl, std::move(handler),
           [&] { return engine_.extend(Clock::now(), lease.claim, ttl); });
 }
 
@@ -179,7 +195,7 @@ void Calls::downgrade(LeaseState& lease, detail::Handler<Result<void>> handler) 
                         could_not("downgrade", names_of(lease), Errc::invalid_argument,
                                   "it is no lock to write, and nobody can read it"));
   }
-  ask_for("downgrade", lease, std::move(handler),
+  ask_for("downgrade", lease, core::Duration::zero(), std::move(handler),
           [&] { return engine_.downgrade(Clock::now(), lease.claim); });
 }
 
@@ -230,6 +246,12 @@ void Calls::begin(TokenCall& call) {
   if (closed_) {
     return later_.add([&call] { call.dismiss(); });
   }
+  if (call.ttl > engine_.max_ttl()) {
+    return later_.add([this, &call] {
+      call.finish(could_not("extend", names_of(call.resource, call.others), Errc::invalid_argument,
+                            too_long(call.ttl)));
+    });
+  }
   key_ = cluster_.options.key_prefix + call.resource;
   core::OtherKeys others;
   if (!call.others.empty()) {
@@ -274,10 +296,16 @@ void Calls::carry_out(const core::Refused& refused) {
                             "; wait longer, or ask for fewer at once",
                         Outcome{.trace = std::move(trace)}));
   }
-  finish(acquisition, error_of(refused.why, what, names, refused.tally, refused.attempts,
-                               capacity == 0 ? why_no_lock(refused, Clock::now())
-                                             : why_no_permit(refused, capacity),
-                               std::move(trace)));
+  const core::Duration ttl = acquisition.request.terms.ttl;
+  std::string reason =
+      capacity == 0 ? why_no_lock(refused, Clock::now()) : why_no_permit(refused, capacity);
+  Errc why = refused.why;
+  if (ttl > engine_.max_ttl() && (why == Errc::misconfigured || why == Errc::no_quorum)) {
+    why = Errc::invalid_argument;
+    reason = too_long(ttl);
+  }
+  finish(acquisition,
+         error_of(why, what, names, refused.tally, refused.attempts, reason, std::move(trace)));
 }
 
 void Calls::carry_out(const core::Renewed& renewed) {
@@ -303,8 +331,10 @@ void Calls::carry_out(const core::Extended& extended) {
   if (extended.by_token) {
     auto& call = object_of<TokenCall>(extended.user);
     if (!extended.why) return call.finish(extended.valid_until);
-    return call.finish(
-        error_of(*extended.why, "extend", names_of(call.resource, call.others), extended.tally, 0));
+    const bool refused = *extended.why == Errc::no_quorum && call.ttl > engine_.max_ttl();
+    const Errc why = refused ? Errc::invalid_argument : *extended.why;
+    return call.finish(error_of(why, "extend", names_of(call.resource, call.others), extended.tally,
+                                0, refused ? too_long(call.ttl) : ""));
   }
   LeaseState& lease = object_of<LeaseState>(extended.user);
   if (!lease.is_asked()) return;

@@ -117,7 +117,9 @@ class Calls {
       const std::vector<std::string>& resources) const;
   void answer_later(Handler<Result<void>> handler, Error error);
   template <class Ask>
-  void ask_for(const char* what, LeaseState& lease, Handler<Result<void>> handler, Ask&& ask);
+  void ask_for(const char* what, LeaseState& lease, core::Duration ttl,
+               Handler<Result<void>> handler, Ask&& ask);
+  [[nodiscard]] std::string too_long(core::Duration ttl) const;
   /// Gives up the handle's or the engine's reference to the lease.
   void let_go(LeaseState& lease);
 

@@ -50,6 +50,8 @@ class Driver {
   [[nodiscard]] const redis::Link& link(int node) const { return session_.link(node); }
   [[nodiscard]] const core::ClockJumped& jump(int node) const { return session_.clock_jump(node); }
   [[nodiscard]] const Repair& repair() const { return session_.repair(); }
+  /// The terms of our list, as far as the nodes have said.
+  [[nodiscard]] const redis::ListTerms& terms() const { return session_.electorate().terms(); }
   /// Takes a reading of the node's clock by an inquiry, in us since 1970.
   void saw_clock(int node, core::Time asked, core::Time now, std::int64_t node_time);
   [[nodiscard]] std::optional<core::ClockWatch::Drift> clock_drift(int node) const {

@@ -28,7 +28,7 @@ void OnceQuery::again(core::Time now, Session& session) {
   bytes_.clear();
   redis::once::append(bytes_, {.key = goal_.key,
                                .fence = goal_.fence,
-                               .keep = goal_.keep,
+                               .keep = goal_.keep.value_or(session.electorate().terms().memory()),
                                .period = goal_.done ? std::optional(goal_.period) : std::nullopt});
   session.engine().open(tally_);
   for (const int node : tally_.nodes()) tally_.ask(node);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "lock/tally.hpp"
@@ -23,9 +24,10 @@ namespace quorumlock::detail {
 class OnceQuery {
  public:
   struct Goal {
-    std::string key;         ///< of the name's lock
-    std::uint64_t fence{};   ///< its holder's fencing token
-    core::Duration keep{};   ///< how long the nodes keep what is noted
+    std::string key;        ///< of the name's lock
+    std::uint64_t fence{};  ///< its holder's fencing token
+    /// How long the nodes keep what is noted. Unset: the fencing_memory of our list.
+    std::optional<core::Duration> keep{};
     std::uint64_t period{};  ///< the period that this is about
     bool done = false;       ///< whether it is done, and to be noted; else this is the question
   };

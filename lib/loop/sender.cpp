@@ -10,13 +10,8 @@ namespace quorumlock::detail {
 using core::Time;
 using namespace std::chrono_literals;
 
-Sender::Sender(Links& links, core::Engine& engine, core::WallClock& wall,
-               const core::Engine::Config& config)
-    : links_(links),
-      engine_(engine),
-      wall_(wall),
-      counter_life_(std::to_string(config.fencing_memory / 1ms)),
-      around_{.max_ttl = config.max_ttl, .counter_life = counter_life_} {}
+Sender::Sender(Links& links, core::Engine& engine, core::WallClock& wall)
+    : links_(links), engine_(engine), wall_(wall) {}
 
 void Sender::send(Time now, const core::Send& send) {
   const bool waits = redis::Batch::can_be(send);
@@ -45,6 +40,7 @@ std::int64_t Sender::wall_us(const core::Send& send) {
 void Sender::put(Time now, const core::Send& send) {
   const bool tells_time = send.tag.kind == core::CommandKind::acquire && send.fenced;
   around_.wall_us = tells_time ? wall_us(send) : 0;
+  around_.max_ttl = engine_.config().max_ttl;
   bytes_.clear();
   redis::append_command(bytes_, send, around_);
   for (const int node : send.to) {

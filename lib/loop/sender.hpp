@@ -19,8 +19,7 @@ namespace quorumlock::detail {
 /// one, since the engine's outputs are valid only until its next input.
 class Sender {
  public:
-  Sender(Links& links, core::Engine& engine, core::WallClock& wall,
-         const core::Engine::Config& config);
+  Sender(Links& links, core::Engine& engine, core::WallClock& wall);
 
   void send(core::Time now, const core::Send& send);
   void send(core::Time now, const core::SendEntries& sending);
@@ -45,9 +44,6 @@ class Sender {
   [[nodiscard]] bool has_answers() const { return handing_.batch != core::SlotId(); }
   /// Hands the engine one more of the answers to a batch; false if there was none left.
   bool hand_on(core::Time now);
-
-  /// Engine::Config::fencing_memory in ms.
-  [[nodiscard]] std::string_view counter_life() const { return counter_life_; }
 
  private:
   [[nodiscard]] std::int64_t wall_us(const core::Send& send);
@@ -74,9 +70,8 @@ class Sender {
   core::Engine& engine_;
   core::WallClock& wall_;
   std::int64_t wall_offset_us_ = 0;  ///< how far the wall clock is ahead of Clock, roughly
-  std::string counter_life_;
-  redis::Surroundings around_;  ///< the surroundings of the command being sent
-  std::string bytes_;           ///< the command being sent
+  redis::Surroundings around_;       ///< the surroundings of the command being sent
+  std::string bytes_;                ///< the command being sent
   redis::Batch batch_;
   core::Slots<Sent> batches_;
   Handing handing_;

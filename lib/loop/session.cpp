@@ -30,11 +30,11 @@ bool is_of_the_user(core::CommandKind kind) {
 Session::Session(Config config, core::Random& random, core::WallClock& wall)
     : engine_(config.engine, random),
       links_(std::move(config.links), random),
-      sender_(links_, engine_, wall, config.engine),
+      sender_(links_, engine_, wall),
       messages_(links_, engine_),
       repair_(*this, wall),
       witnesses_(*this),
-      members_(*this, random) {}
+      members_(*this, random, link(nodes().front()).enrolment().config().named) {}
 
 bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
   const int any = nodes().front();

@@ -137,8 +137,6 @@ class Session {
   }
   [[nodiscard]] const Repair& repair() const { return repair_; }
   [[nodiscard]] const redis::Electorate& electorate() const { return members_.electorate(); }
-  /// Engine::Config::fencing_memory in ms.
-  [[nodiscard]] std::string_view counter_life() const { return sender_.counter_life(); }
 
  private:
   std::optional<Output> on_event(core::Time now, int node, redis::Link::Event& event);

@@ -23,24 +23,27 @@ std::string nonce(core::Random& random) {
   return text;
 }
 
-std::string Candidacy::propose(EnrolmentRecord record) const {
-  const std::chrono::milliseconds max_ttl(record.terms.max_ttl_ms);
+std::string Candidacy::propose(EnrolmentRecord record, core::Duration least) const {
   EnrolmentCandidate candidate{std::move(record)};
-  if (longest_ > max_ttl) {
-    candidate.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(longest_).count();
-  }
+  candidate.wait_ms =
+      std::chrono::ceil<std::chrono::milliseconds>(std::max(longest_, least)).count();
   return candidate.to_string();
 }
 
-std::string Candidacy::patience(core::Duration max_ttl) const {
-  const core::Duration wait = std::max(max_ttl, longest_);
+std::string Candidacy::patience() const {
+  const core::Duration wait = std::max(expected_, longest_);
   return std::to_string((2 * wait + std::chrono::minutes(1)) / std::chrono::milliseconds(1));
 }
 
-std::string Candidacy::refusal(const NodeNames& list) const {
+std::pair<Vote, std::string> Candidacy::refusal(const NodeNames& list,
+                                                const NamedTerms& named) const {
   if (!remembered_) return {};
-  const std::string why = refusal_of(*remembered_, list);
-  return why.empty() ? "" : "was restarted, and " + why;
+  const std::string begin = "was restarted, and ";
+  if (const std::string why = refusal_of(*remembered_, list); !why.empty()) {
+    return {Vote::nodes_differ, begin + why};
+  }
+  const TermsDifference other(*remembered_, list, named);
+  return {other.vote, other.sentence.empty() ? "" : begin + other.sentence};
 }
 
 void Candidacy::stands(Time now, std::string text, core::Duration wait, double drift_factor) {
@@ -52,16 +55,33 @@ void Candidacy::stands(Time now, std::string text, core::Duration wait, double d
   replaced_ = !same && !text_.empty();
   text_ = std::move(text);
   if (same) return;
-  const core::Duration longest = std::max(wait, longest_);
   over_.reset();
-  wait_ = longest + core::margin(longest, drift_factor);
-  until_ = now + wait_;
-  if (planted(Mutant::no_quarantine)) until_ = now;
-  if (planted(Mutant::absent_taken_as_new) && !remembered_) until_ = now;
-  if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
-  if (planted(Mutant::quarantine_by_a_fast_clock)) {
-    until_ = now + longest - core::margin(longest, drift_factor);
-  }
+  since_ = now;
+  own_ = wait;
+  drift_factor_ = drift_factor;
+  count_wait();
+}
+
+bool Candidacy::expect(core::Duration wait) {
+  if (wait == expected_) return false;
+  expected_ = wait;
+  const core::Duration before = wait_;
+  count_wait();
+  if (wait_ > before) doubt();
+  return true;
+}
+
+void Candidacy::count_wait() {
+  core::Duration longest = std::max({own_, longest_, expected_});
+  // The votes that the node may have forgotten were given by the record that it remembers.
+  if (remembered_) longest = std::max(longest, remembered_->longest_max_ttl());
+  const core::Duration margin = core::margin(longest, drift_factor_);
+  wait_ = longest + margin;
+  until_ = since_ + wait_;
+  if (planted(Mutant::no_quarantine)) until_ = since_;
+  if (planted(Mutant::absent_taken_as_new) && !remembered_) until_ = since_;
+  if (planted(Mutant::quarantine_too_short)) until_ = since_ + longest / 2;
+  if (planted(Mutant::quarantine_by_a_fast_clock)) until_ = since_ + longest - margin;
 }
 
 bool Candidacy::weigh(Time now, int nodes) {

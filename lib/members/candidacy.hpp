@@ -19,26 +19,31 @@ namespace quorumlock::redis {
 /// the same candidate still stands when the wait is over, the node has forgotten nothing meanwhile.
 class Candidacy {
  public:
-  /// The candidate that we would write for this future record. If the wait is longer than its
-  /// max_ttl, it contains the wait, so that a client that adopts the candidate waits as long.
-  [[nodiscard]] std::string propose(EnrolmentRecord record) const;
+  /// The candidate that we would write for this future record. It contains the wait for what it
+  /// replaces, so that a client that adopts the candidate waits as long.
+  /// `least` is what others do not know of.
+  [[nodiscard]] std::string propose(EnrolmentRecord record, core::Duration least) const;
   /// The time to live of a candidate, in ms, after the last look by a client of its list: clients
   /// that bring the node back may come rarely.
   static constexpr std::string_view life = "604800000";
   /// How long, in ms, nobody may have looked at a candidate for another list before ours replaces
   /// it.
-  [[nodiscard]] std::string patience(core::Duration max_ttl) const;
+  [[nodiscard]] std::string patience() const;
 
-  /// Makes the wait last at least this long, because locks on other terms, which are being changed,
-  /// may last as long.
+  /// Makes the wait last at least this long, because locks that were granted by a record which is
+  /// being replaced may last as long.
   void lengthen(core::Duration wait) { longest_ = std::max(longest_, wait); }
+  /// Takes how long the wait is for the state with which the node would be let in. Returns whether
+  /// it has changed.
+  bool expect(core::Duration wait);
   /// Notes what the record of an earlier run says, if there is one.
   void remember(SharedMembership its) {
     if (!core::planted(core::Mutant::list_on_disk_ignored)) remembered_ = std::move(its);
   }
   /// Notes what the standing candidate says, and the node's TIME.
   void reads(const EnrolmentCandidate& candidate, std::int64_t time) {
-    mark_ = candidate.record.members;
+    mark_.reset();
+    if (candidate.record.members.founding != 0) mark_ = candidate.record.members;
     by_nodes_.looked(candidate, time);
   }
   /// Notes that this candidate, whose own wait is this long, stands on the node. The wait begins
@@ -90,13 +95,15 @@ class Candidacy {
   }
   /// Until when the candidate is known to have stood, without a gap since the wait began.
   [[nodiscard]] core::Time seen() const { return seen_; }
-  /// The list that the candidate was made for; unset if there is none, or its terms are not ours.
+  /// The list that the candidate was made for; unset if there is none, or its groups are not ours.
   [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }
   [[nodiscard]] const SharedMembership& remembered() const { return remembered_; }
   /// Why the node is not enrolled in this list unless other nodes vouch for it; empty if it is. The
   /// node may have forgotten locks, but the record of an earlier run may say that it belongs to
-  /// another list: clients with this list could then get locks that clients with that list hold.
-  [[nodiscard]] std::string refusal(const NodeNames& list) const;
+  /// another list, or has other terms: clients with this list could then get locks that clients
+  /// with that list hold.
+  [[nodiscard]] std::pair<Vote, std::string> refusal(const NodeNames& list,
+                                                     const NamedTerms& named) const;
 
  private:
   /// Whether the wait is over, and by which clocks.
@@ -109,8 +116,13 @@ class Candidacy {
   std::string text_;
   SharedMembership remembered_;
   std::optional<MembersMark> mark_;
-  core::Duration longest_{};
-  core::Duration wait_{};  ///< max_ttl or longer, with the margin
+  void count_wait();
+
+  core::Duration longest_{}, expected_{};
+  core::Duration own_{};   ///< the wait that the candidate contains
+  core::Duration wait_{};  ///< the longest of these and of what the node remembers, with the margin
+  double drift_factor_ = 0;
+  core::Time since_{};  ///< when we first saw the candidate
   core::Time until_{}, asked_{}, seen_{};
   std::optional<core::Time> over_;  ///< since when the wait is known to be over by nodes' clocks
   TimedWait by_nodes_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "lock/mutants.hpp"
@@ -37,7 +38,8 @@ std::string refusal_of(const Membership& its, const NodeNames& list, bool twice)
 
 }  // namespace
 
-Electorate::Electorate(core::Random& random) : random_(random), own_(draw(random)) {}
+Electorate::Electorate(core::Random& random, NamedTerms named)
+    : random_(random), named_(named), terms_(named.over({})), own_(draw(random)) {}
 
 /// Keeps the founding as long as a node votes for it, unless a quorum votes for another one: a node
 /// may have been enrolled in a new list while others remembered the old one after all. Otherwise
@@ -45,7 +47,8 @@ Electorate::Electorate(core::Random& random) : random_(random), own_(draw(random
 void Electorate::choose_founding(std::span<const Node> nodes) {
   std::map<std::uint64_t, std::vector<SharedMembership>> votes;
   for (const Node& node : nodes) {
-    if (!node.membership || !node.membership->may_vote() || !node.membership->epoch_of(list_)) {
+    if (!node.membership || !node.membership->may_vote() || !node.membership->epoch_of(list_) ||
+        TermsDifference(*node.membership, list_, named_).vote != Vote::pending) {
       continue;
     }
     votes[node.membership->founding].push_back(node.membership);
@@ -59,23 +62,74 @@ void Electorate::choose_founding(std::span<const Node> nodes) {
   ++generation_;
 }
 
-/// Takes the nodes' names, which make our list. If the list has changed, our own founding is drawn
-/// anew, since the old list may have been founded with it: two lists with the same founding and
-/// epoch would look like one.
+/// Takes the nodes' names, which make our list.
 void Electorate::take_names(std::span<const Node> nodes) {
-  const auto is_named = [&](const Node& node, const Founded& as) {
-    return name_of(node) == as.membership->name;
-  };
-  if (std::ranges::equal(nodes, founded_, is_named)) return;
   NodeNames list;
   for (const Node& node : nodes) list.push_back(name_of(node));
   std::ranges::sort(list);
-  const bool same = list == list_ || planted(Mutant::founding_of_two_lists);
-  if (!same && !list_.empty()) own_ = draw(random_);
+  if (list == list_) return;
+  if (!list_.empty() && !planted(Mutant::founding_of_two_lists)) own_ = draw(random_);
   list_ = std::move(list);
+}
+
+/// Chooses the terms of our list among those that nodes serve and that we may have: such that
+/// enough nodes for a lock serve them, for the longest ttl, and of a change the later ones. If none
+/// are, the present terms stay for as long as a node serves them.
+void Electorate::choose_terms(std::span<const Node> nodes) {
+  struct Choice {
+    ListTerms terms;
+    std::vector<SharedMembership> votes = {};
+    core::Duration longest_ttl{};
+    std::uint64_t rank = 0;
+  };
+  std::vector<Choice> choices;
+  for (const Node& node : nodes) {
+    const SharedMembership& its = node.membership;
+    if (!its || !its->may_vote() || its->founding != founding_) continue;
+    for (const ListTerms& terms : its->terms_of(list_)) {
+      if (!named_.allow(terms)) continue;
+      auto choice = std::ranges::find(choices, terms, &Choice::terms);
+      if (choice == choices.end()) choice = choices.insert(choice, Choice{terms});
+      choice->votes.push_back(its);
+      choice->longest_ttl = std::max(choice->longest_ttl, its->longest_ttl(terms));
+      const bool later = its->phase == MembersPhase::announced && terms == its->to_terms;
+      choice->rank = std::max(choice->rank, its->rank() + (later ? 1 : 0));
+    }
+  }
+  if (choices.empty()) return remember_terms(nodes);
+  const auto worth = [this](const Choice& one) {
+    const bool wins = win(one.votes, list_);
+    return std::tuple(wins, wins ? one.longest_ttl : core::Duration(), one.terms == terms_ && !wins,
+                      wins ? one.rank : one.votes.size(), one.terms == terms_);
+  };
+  terms_ = std::ranges::max_element(choices, {}, worth)->terms;
+}
+
+/// If all nodes may have forgotten, the list is founded with the terms that they remember.
+void Electorate::remember_terms(std::span<const Node> nodes) {
+  const Membership* last = nullptr;
+  for (const Node& node : nodes) {
+    const SharedMembership& its = node.remembered;
+    if (node.membership || !its || !redis::refusal_of(*its, list_).empty()) continue;
+    if (last == nullptr || its->rank() > last->rank()) last = its.get();
+  }
+  if (last != nullptr) terms_ = named_.over(last->to_terms);
+}
+
+/// Finds how each node would be enrolled in our list. If that has changed, our own founding is
+/// drawn anew, since the old list may have been founded with it: two lists with the same founding
+/// and epoch would look like one.
+void Electorate::name_founded(std::span<const Node> nodes) {
+  const auto is_named = [&](const Node& node, const Founded& as) {
+    return name_of(node) == as.membership->name && as.membership->to == list_ &&
+           as.membership->to_terms == terms_;
+  };
+  if (std::ranges::equal(nodes, founded_, is_named)) return;
+  const bool same = founded_.empty() || founded_.front().membership->to_terms == terms_;
+  if (!same) own_ = draw(random_);
   founded_.clear();
   for (const Node& node : nodes) {
-    const Membership as{0, 0, MembersPhase::settled, name_of(node), {}, list_};
+    const Membership as{0, 0, MembersPhase::settled, name_of(node), {}, list_, {}, terms_};
     founded_.push_back({std::make_shared<Membership>(as), as.mark()});
   }
 }
@@ -102,7 +156,9 @@ void Electorate::propose(std::span<const Node> nodes) {
   }
   founds_ = std::ranges::equal(nodes, founded_, [this](const Node& node, const Founded& as) {
     if (!node.membership) {
-      return !node.remembered || redis::refusal_of(*node.remembered, list_).empty();
+      return !node.remembered ||
+             (redis::refusal_of(*node.remembered, list_).empty() &&
+              TermsDifference(*node.remembered, list_, named_).vote == Vote::pending);
     }
     return *node.membership == *as.membership;
   });
@@ -124,6 +180,8 @@ const std::vector<Electorate::Judgement>& Electorate::judge(std::span<const Node
 std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> nodes) {
   take_names(nodes);
   choose_founding(nodes);
+  choose_terms(nodes);
+  name_founded(nodes);
   propose(nodes);
 
   std::vector<Judgement> judged(nodes.size());
@@ -148,9 +206,19 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
     }
     judged[i].undecided = expects && !judged[i].refusal.empty();
     if (!judged[i].refusal.empty()) continue;
+    if (TermsDifference other(its, list_, named_); other.vote != Vote::pending) {
+      judged[i].vote = other.vote;
+      judged[i].refusal = std::move(other.sentence);
+      continue;
+    }
     if (its.founding != founding_) {
       judged[i].refusal = "was enrolled in another founding of these nodes than the others";
       judged[i].vote = Vote::quarantined;
+    } else if (!its.serves(list_, terms_)) {
+      judged[i].refusal =
+          "votes with other terms than the others of these nodes: quorumlock members";
+      judged[i].vote = Vote::quarantined;
+      judged[i].changes = true;
     } else if (asked_by(its, nodes) == core::Majority::impossible()) {
       judged[i].refusal = "asks for a majority of " + in_braces(*its.asks()) +
                           ", of which our list has too few: if these nodes never were a list, "
@@ -166,6 +234,7 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
     if (planted(Mutant::epochs_compared) && its.epoch_of(list_) != newest) continue;
     judged[i].asks = asked_by(its, nodes);
     judged[i].changes = its.phase != MembersPhase::settled;
+    judged[i].longest_ttl = its.longest_ttl(terms_);
     voters_.push_back(static_cast<int>(i));
   }
   choose_state(nodes);
@@ -234,11 +303,15 @@ bool Electorate::is_outdated(const Membership& its) const {
   if (its.founding != state_->founding) return true;
   const bool announced = state_->phase == MembersPhase::announced;
   const NodeNames& list = announced ? state_->from : state_->to;
-  const Membership settled{state_->founding, state_->epoch, MembersPhase::settled, {}, {}, list};
+  const ListTerms& terms = announced ? state_->from_terms : state_->to_terms;
+  const Membership settled{
+      state_->founding, state_->epoch, MembersPhase::settled, {}, {}, list, {}, terms};
   if (its.rank() >= settled.rank()) return false;
   const bool decided = its.phase == MembersPhase::unsettled;
   if (decided && planted(Mutant::decided_record_kept)) return false;
-  if (decided) return its.epoch != settled.epoch || its.to != list;
+  if (decided) {
+    return its.epoch != settled.epoch || its.to != list || its.to_terms != settled.to_terms;
+  }
   const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
   return its.epoch + 1 != settled.epoch || !is_member(was, its.name);
 }
@@ -255,7 +328,7 @@ bool Electorate::may_be_ours(const NodeNames& list, std::span<const Node> nodes)
     if (node.membership) return false;
     if (node.remembered) return is_member(lacking, node.remembered->name);
     return node.unheard || std::ranges::any_of(lacking, [&](const std::string& name) {
-             const Membership as{0, 0, MembersPhase::settled, name, {}, list};
+             const Membership as{0, 0, MembersPhase::settled, name, {}, list, {}, terms_};
              return node.candidate && node.candidate->digest == as.mark().digest;
            });
   });

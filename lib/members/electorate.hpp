@@ -22,6 +22,9 @@ namespace quorumlock::redis {
 ///   use the name that we were given.
 /// - A node accepts our list by its founding and names. What another node says changes nothing for
 ///   its vote.
+/// - A list also has terms. If lists of our nodes are served with different terms, which a change
+/// of
+///   the nodes makes so, we have one of them at a time: the nodes that do not serve it do not vote.
 /// - A name is learnt from the node itself only. If another list differs from ours in the names of
 ///   nodes that have not said theirs, it may be ours: its nodes do not vote, but nobody is to
 ///   blame.
@@ -68,7 +71,9 @@ class Electorate {
     /// The majority that the vote of this node asks for beside that of our own list, by the nodes'
     /// places; impossible() if it has a record and its votes do not count.
     core::Majority asks;
-    bool changes = false;  ///< its list is being changed
+    bool changes = false;  ///< its list is being changed, or has other terms than ours
+    /// The longest ttl with which its votes count.
+    core::Duration longest_ttl{};
     /// The node's record is so old that no change of the nodes can bring it up to date: the node is
     /// to be enrolled like one without a record.
     bool outdated = false;
@@ -81,7 +86,7 @@ class Electorate {
     std::string why_not;
   };
 
-  explicit Electorate(core::Random& random);
+  explicit Electorate(core::Random& random, NamedTerms named = {});
 
   /// The operator vouches for nodes without a record.
   void vouch();
@@ -96,11 +101,17 @@ class Electorate {
   [[nodiscard]] const std::vector<int>& voters() const { return voters_; }
   /// A number that changes whenever another founding is taken; 0: none yet.
   [[nodiscard]] std::uint32_t generation() const { return generation_; }
+  /// The terms of our list: those of the nodes that vote for it, or else those that it would be
+  /// founded with.
+  [[nodiscard]] const ListTerms& terms() const { return terms_; }
 
  private:
   [[nodiscard]] std::vector<Judgement> decide(std::span<const Node> nodes);
   void take_names(std::span<const Node> nodes);
   void choose_founding(std::span<const Node> nodes);
+  void choose_terms(std::span<const Node> nodes);
+  void remember_terms(std::span<const Node> nodes);
+  void name_founded(std::span<const Node> nodes);
   void propose(std::span<const Node> nodes);
   void choose_state(std::span<const Node> nodes);
   [[nodiscard]] core::Majority asked_by(const Membership& its, std::span<const Node> nodes) const;
@@ -120,7 +131,9 @@ class Electorate {
   };
 
   core::Random& random_;
+  const NamedTerms named_;
   NodeNames list_;                ///< our list
+  ListTerms terms_;               ///< of our list
   std::uint64_t own_;             ///< the founding that we would begin, drawn for this list
   std::vector<Founded> founded_;  ///< by node: with the founding of the candidates, or our own
   std::uint64_t founding_ = 0;    ///< the one that counts among nodes with a record; 0: none yet

@@ -39,12 +39,12 @@ EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
   record.run_id = facts_.run();
   record.nonce = nonce(random_);
-  record.terms = config_.terms();
+  record.groups = config_.groups;
   record.members = as.mark();
   return record;
 }
 
-/// The node is enrolled with this record, which has our terms; `text` is the record's text.
+/// The node is enrolled with this record, which has our groups; `text` is the record's text.
 void Enrolment::enrol_as(Time now, const std::string& text, const EnrolmentRecord& record,
                          const Membership& membership) {
   SharedMembership its = enrolled_.membership;
@@ -79,20 +79,30 @@ void Enrolment::refuse(Time now, Vote vote, std::string why) {
 
 void Enrolment::greeted(Time now, ServerFacts facts, const RecordTexts& texts) {
   facts_ = std::move(facts);
-  if (facts_.outlives_failover) candidacy_.lengthen(config_.max_ttl + *facts_.outlives_failover);
+  expect(now);
   judge(now, texts);
 }
 
 void Enrolment::follow(Time now, Others others) {
   others.ever = others.ever || others_.ever;
   others_ = std::move(others);
+  expect(now);
   if (step_ == Step::enrolled && others_.outdated && !is_tenant()) {
     not_voting_.why = "has a record that no change of the nodes takes along";
-    change_terms(enrolment_key, enrolled_.record, {});
+    replace(enrolment_key, enrolled_.record, enrolled_.membership->longest_max_ttl());
   }
   // A node that only waited for this need not wait for its next look.
   if (step_ == Step::waiting && candidacy_.ripe() && others_.admitted)
     next_look_ = std::min(next_look_, now);
+}
+
+/// Takes how long the node has to wait, as far as the others have said.
+void Enrolment::expect(Time now) {
+  const bool changed = candidacy_.expect(others_.as().quarantine() +
+                                         facts_.outlives_failover.value_or(core::Duration::zero()));
+  if (changed && step_ == Step::waiting) {
+    next_look_ = std::min(next_look_, std::max(now, candidacy_.until()));
+  }
 }
 
 void Enrolment::disconnected() {
@@ -115,8 +125,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   if (config_.only_looks) return refuse(now, Vote::quarantined, "is only looked at");
   std::optional<EnrolmentRecord> record = text ? EnrolmentRecord::parse(*text) : std::nullopt;
   std::optional<Membership> membership =
-      record && record->members ? Membership::parse(texts.members.value_or(""), *record->members)
-                                : std::nullopt;
+      record ? Membership::parse(texts.members.value_or(""), record->members) : std::nullopt;
   // A record with the name of another database came here by SWAPDB, or was copied.
   const bool moved = membership && database_of(membership->name) != database_of(config_.node);
   if (moved && !core::planted(core::Mutant::names_without_a_database)) membership.reset();
@@ -126,19 +135,16 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
     return refuse(now, Vote::unauthorized,
                   "does not tell its run id and its role" + words + ": let this user call INFO");
   }
-  const EnrolmentTerms ours = config_.terms();
   const bool again = change_.from == text.value_or("");
   change_.from = text.value_or("");
-  own_word_ = record && record->terms == ours;
-  if (record && record->terms != ours) {
-    if (config_.changes_terms) {
-      const std::string why_not = why_terms_stay(*membership, others_.founded->to);
+  own_word_ = record && record->groups == config_.groups;
+  if (record && !own_word_) {
+    if (config_.changes_groups) {
+      const std::string why_not = why_groups_stay(*membership, others_.founded->to);
       if (!why_not.empty()) return refuse(now, Vote::nodes_differ, why_not);
-      return change_terms(enrolment_key, *text,
-                          std::chrono::milliseconds(record->terms.max_ttl_ms));
+      return replace(enrolment_key, *text, membership->longest_max_ttl());
     }
-    const TermsDifference what(record->terms, ours);
-    return refuse(now, what.vote, what.of_a_record());
+    return refuse(now, Vote::groups_differ, enrolled_for_groups(record->groups, config_.groups));
   }
   const bool this_run = record && is_this_run(record->run_id, facts_.run());
   candidacy_.remember(this_run || !membership ? nullptr
@@ -150,7 +156,10 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   // believe it. If it is newer than our greeting, the check ends the connection before it is judged
   // again.
   const bool wrong = same_server && (!record || step_ == Step::idle || again);
-  if (wrong) return change_terms(enrolment_key, *text, {});
+  if (wrong) {
+    return replace(enrolment_key, *text,
+                   membership ? membership->longest_max_ttl() : core::Duration::zero());
+  }
   outputs_.check = outputs_.check || same_server;
   go(Step::applying);
 }
@@ -169,7 +178,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
     case Step::reading: return judge(now, texts_of(reply));
     case Step::replacing:
       if (!done) return go(Step::reading);
-      if (config_.changes_terms) not_voting_.why = "is being enrolled anew, with other terms";
+      if (config_.changes_groups) not_voting_.why = "is being enrolled anew, for other groups";
       if (change_.key == enrolment_key) candidacy_.remember(nullptr);
       return go(Step::applying);
     case Step::applying: return is_tenant() ? on_look(now, reply) : on_candidate(now, reply);
@@ -198,9 +207,8 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   }
 }
 
-/// Replaces the text `from` under this key, which has other terms. Locks that are held on those
-/// terms may last for `wait`.
-void Enrolment::change_terms(std::string_view key, std::string_view from, core::Duration wait) {
+/// Replaces the text `from` under this key. Locks that were granted by it may last for `wait`.
+void Enrolment::replace(std::string_view key, std::string_view from, core::Duration wait) {
   change_.key = key;
   change_.from = from;
   candidacy_.lengthen(wait);
@@ -244,18 +252,24 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   right_ = Right::to_enrol;
   const std::string text(reply.elements[1].text);
   if (reply.elements[0].integer == 1) return go(Step::reading);
-  const auto candidate = EnrolmentCandidate::parse(text).value_or(EnrolmentCandidate());
-  const EnrolmentTerms& its = candidate.record.terms;
-  const std::chrono::milliseconds wait(std::max(its.max_ttl_ms, candidate.wait_ms));
+  const std::optional<EnrolmentCandidate> read = EnrolmentCandidate::parse(text);
+  if (!read) {
+    candidacy_.forget();
+    if (config_.changes_groups) return replace(candidate_key, text, {});
+    return refuse(
+        now, Vote::failed,
+        "cannot be enrolled: its candidate cannot be read: " + words_of(reply.elements[1]));
+  }
+  const EnrolmentCandidate& candidate = *read;
+  const std::chrono::milliseconds wait(candidate.wait_ms);
   const std::optional<MembersMark> before = candidacy_.mark();
   candidacy_.reads(candidate, reply.elements[2].integer);
-  const EnrolmentTerms ours = config_.terms();
-  if (its != ours) {
+  if (candidate.record.groups != config_.groups) {
     candidacy_.forget();
-    if (config_.changes_terms) return change_terms(candidate_key, text, wait);
-    const TermsDifference what(its, ours);
-    return refuse(now, what.vote,
-                  "is being enrolled as " + words_of(reply.elements[1]) + what.of_a_candidate());
+    if (config_.changes_groups) return replace(candidate_key, text, wait);
+    return refuse(now, Vote::groups_differ,
+                  "is being enrolled as " + words_of(reply.elements[1]) +
+                      being_enrolled_for_groups(config_.groups));
   }
   outputs_.news = outputs_.news || before != candidacy_.mark();
   if (other_founding(now, candidate, text)) return;
@@ -311,20 +325,21 @@ bool Enrolment::is_at_work() const {
 /// foundings the smaller one stays, and the wait of its candidates begins again.
 bool Enrolment::other_founding(Time now, const EnrolmentCandidate& candidate,
                                const std::string& text) {
-  const std::optional<MembersMark>& its = candidate.record.members;
-  if (!others_.founds || !its) return false;
+  const MembersMark& its = candidate.record.members;
+  if (!others_.founds || its.founding == 0) return false;
   const MembersMark ours = others_.founded->mark();
-  if (*its == ours) return false;
-  const bool smaller = its->founding < ours.founding;
+  if (its == ours) return false;
+  const bool smaller = its.founding < ours.founding;
   // The user will propose this founding, too.
-  if (its->digest == ours.digest && (smaller || !others_.begun)) return false;
+  if (its.digest == ours.digest && (smaller || !others_.begun)) return false;
   candidacy_.forget();
-  if (!smaller) {
-    change_terms(candidate_key, text, std::chrono::milliseconds(candidate.wait_ms));
+  if (!smaller || (config_.changes_groups && its.digest != ours.digest)) {
+    replace(candidate_key, text, std::chrono::milliseconds(candidate.wait_ms));
   } else {
-    rest(now, Step::waiting,
-         "is being enrolled in another list of nodes by another client: all clients must have the "
-         "same");
+    rest(
+        now, Step::waiting,
+        "is being enrolled in another list of nodes, or with another max_ttl or fencing_memory, by "
+        "another client: all clients must have the same");
   }
   return true;
 }
@@ -365,14 +380,22 @@ void Enrolment::look_at(Time now, ServerFacts facts) {
 
 bool Enrolment::take_command(Time now, std::string& out) {
   if (!std::exchange(outputs_.command, false)) return false;
-  const auto proposal = [this] { return candidacy_.propose(wanted(*others_.founded)); };
+  const auto proposal = [this] {
+    const core::Duration least = facts_.outlives_failover
+                                     ? others_.as().quarantine() + *facts_.outlives_failover
+                                     : core::Duration::zero();
+    return candidacy_.propose(wanted(*others_.founded), least);
+  };
   switch (step_) {
     case Step::reading: read_texts(out); break;
     case Step::replacing: change_.replace(out, proposal(), Candidacy::life); break;
     case Step::applying:
-      if (!others_.admitted && !candidacy_.refusal(others_.founded->to).empty()) {
-        refuse(now, Vote::nodes_differ, candidacy_.refusal(others_.founded->to));
-        return false;
+      if (!others_.admitted) {
+        if (const auto [vote, why] = candidacy_.refusal(others_.founded->to, config_.named);
+            !why.empty()) {
+          refuse(now, vote, why);
+          return false;
+        }
       }
       if (right_ == Right::to_look) {
         append_command(out, {"GET", candidate_key});
@@ -383,7 +406,7 @@ bool Enrolment::take_command(Time now, std::string& out) {
         return false;
       }
       candidacy_.asks(now);
-      offer(out, candidacy_.patience(config_.max_ttl), facts_.run(), proposal(), Candidacy::life);
+      offer(out, candidacy_.patience(), facts_.run(), proposal(), Candidacy::life);
       break;
     case Step::naming: change_.witness(out, candidacy_.text(), Candidacy::life); break;
     case Step::claiming: change_.claim(out, random_); break;

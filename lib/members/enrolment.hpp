@@ -35,21 +35,16 @@ namespace quorumlock::redis {
 class Enrolment {
  public:
   struct Config {
-    core::Duration max_ttl = std::chrono::seconds(30);
+    NamedTerms named = {};
     double drift_factor = 0.01;
-    core::Duration fencing_memory = std::chrono::hours(24);  ///< whole seconds
-    std::string groups = {};                                 ///< see EnrolmentTerms
-    /// A node enrolled with other terms is enrolled anew, after the greater max_ttl of the two.
-    bool changes_terms = false;
+    std::string groups = {};  ///< see EnrolmentRecord
+    /// An operator's client: a node enrolled for other groups is enrolled anew, once its votes of
+    /// before have expired, and candidates for other lists give way.
+    bool changes_groups = false;
     bool only_looks = false;  ///< no node is enrolled or judged: an operator looks at its record
     std::string node = {};    ///< the node's name, as configured
     /// The time between two checks of an enrolled node in whose place Sentinels may put another.
     core::Duration between_checks = std::chrono::seconds(5);
-
-    [[nodiscard]] EnrolmentTerms terms() const {
-      return {max_ttl / std::chrono::milliseconds(1), fencing_memory / std::chrono::seconds(1),
-              groups};
-    }
   };
   enum class Standing {
     unknown,   ///< not known yet; it takes a round trip or two
@@ -134,7 +129,7 @@ class Enrolment {
   }
   /// One clause on a node that is not enrolled, such as "has no enrolment".
   [[nodiscard]] const std::string& why() const { return not_voting_.why; }
-  /// Whether the node votes on our terms, or every lock that it granted on other terms has expired.
+  /// Whether the node votes for our groups, or every lock that it granted before has expired.
   [[nodiscard]] bool ripe() const { return step_ == Step::enrolled || candidacy_.ripe(); }
   /// The record with which a node is enrolled, and what it says.
   struct Enrolled {
@@ -174,9 +169,9 @@ class Enrolment {
   enum class Step {
     idle,       ///< not connected
     reading,    ///< the record was asked for
-    replacing,  ///< our candidate replaces a record or a candidate with other terms
+    replacing,  ///< our candidate replaces a record or a candidate
     applying,   ///< the candidate is being put on the node, or looked at
-    waiting,    ///< max_ttl has to pass; the candidate is looked at now and then
+    waiting,    ///< time has to pass; the candidate is looked at now and then
     naming,     ///< TIMEs of other nodes are being added to the candidate
     claiming,   ///< max_ttl has passed: trying to become the repairer
     repairing,  ///< the user repairs the counters
@@ -197,7 +192,8 @@ class Enrolment {
   void on_look(core::Time now, const Reply& reply);
   void on_refusal(core::Time now, const Reply& reply);
   void leave_to_others(core::Time now);
-  void change_terms(std::string_view key, std::string_view from, core::Duration wait);
+  void replace(std::string_view key, std::string_view from, core::Duration wait);
+  void expect(core::Time now);
   void enrol_as(core::Time now, const std::string& text, const EnrolmentRecord& record,
                 const Membership& membership);
   bool other_founding(core::Time now, const EnrolmentCandidate& candidate, const std::string& text);

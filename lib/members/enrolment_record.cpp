@@ -25,61 +25,19 @@ std::vector<std::string_view> split(std::string_view text, char at_each) {
 
 constexpr auto all_the_same = ": all clients must name the same groups, and each node in its own";
 
-std::string groups_in_words(const EnrolmentTerms& terms) {
-  return terms.groups.empty() ? "one group alone" : "groups with the mark " + terms.groups;
+std::string groups_in_words(std::string_view groups) {
+  return groups.empty() ? "one group alone" : "groups with the mark " + std::string(groups);
 }
 
 }  // namespace
 
-TermsDifference::TermsDifference(const EnrolmentTerms& theirs, const EnrolmentTerms& ours_are) {
-  const auto differ = [this](Vote as, std::string what, std::string one, std::string other) {
-    vote = as;
-    name = std::move(what);
-    its = std::move(one);
-    ours = std::move(other);
-  };
-  if (theirs.max_ttl_ms != ours_are.max_ttl_ms) {
-    differ(Vote::max_ttl_differs, "max_ttl", std::to_string(theirs.max_ttl_ms) + " ms",
-           std::to_string(ours_are.max_ttl_ms) + " ms");
-  } else if (theirs.groups != ours_are.groups) {
-    differ(Vote::groups_differ, "groups", groups_in_words(theirs), groups_in_words(ours_are));
-  } else if (theirs.fencing_memory_s != ours_are.fencing_memory_s) {
-    differ(Vote::terms_differ, "fencing_memory", std::to_string(theirs.fencing_memory_s) + " s",
-           std::to_string(ours_are.fencing_memory_s) + " s");
-  }
+std::string enrolled_for_groups(std::string_view theirs, std::string_view ours) {
+  return "is enrolled for " + groups_in_words(theirs) + ", and ours are " + groups_in_words(ours) +
+         all_the_same;
 }
 
-std::string TermsDifference::of_a_record() const {
-  if (vote == Vote::groups_differ) {
-    return "is enrolled for " + its + ", and ours are " + ours + all_the_same;
-  }
-  return "is enrolled with " + name + " " + its + ", and ours is " + ours +
-         ": it must be the same for all clients";
-}
-
-std::string TermsDifference::of_a_candidate() const {
-  if (vote == Vote::groups_differ) {
-    return " by a client with other groups than " + ours + all_the_same;
-  }
-  return " by a client with another " + name + " than our " + ours +
-         ": it must be the same for all clients";
-}
-
-std::optional<EnrolmentTerms> EnrolmentTerms::parse(std::string_view text) {
-  EnrolmentTerms terms;
-  const std::size_t at = text.find('@');
-  const std::vector<std::string_view> words = split(text.substr(0, at), ',');
-  if (words.size() != 2) return std::nullopt;
-  if (!read(words[0], terms.max_ttl_ms) || terms.max_ttl_ms <= 0) return std::nullopt;
-  if (!read(words[1], terms.fencing_memory_s) || terms.fencing_memory_s <= 0) return std::nullopt;
-  if (at == text.npos) return terms;
-  terms.groups = text.substr(at + 1);
-  return terms.groups.empty() ? std::nullopt : std::optional(terms);
-}
-
-std::string EnrolmentTerms::to_string() const {
-  return std::to_string(max_ttl_ms) + ',' + std::to_string(fencing_memory_s) +
-         (groups.empty() ? "" : "@" + groups);
+std::string being_enrolled_for_groups(std::string_view ours) {
+  return " by a client with other groups than " + groups_in_words(ours) + all_the_same;
 }
 
 bool is_this_run(std::string_view recorded, std::string_view reported) {
@@ -98,16 +56,14 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
   const std::size_t drawn = words[1].find('@');
   if (drawn == words[1].npos || drawn == 0) return std::nullopt;
   record.nonce = words[1].substr(0, drawn);
-  std::string_view agreed = words[1].substr(drawn + 1);
-  if (const std::size_t at = agreed.find('#'); at != agreed.npos) {
-    record.members = MembersMark::parse(agreed.substr(at + 1));
-    agreed = agreed.substr(0, at);
-    if (!record.members || agreed.find('@') == agreed.npos) return std::nullopt;
-    if (agreed.ends_with('@')) agreed.remove_suffix(1);
-  }
-  const std::optional<EnrolmentTerms> terms = EnrolmentTerms::parse(agreed);
-  if (!terms) return std::nullopt;
-  record.terms = *terms;
+  const std::string_view agreed = words[1].substr(drawn + 1);
+  const std::size_t at = agreed.find('#');
+  if (at == agreed.npos) return std::nullopt;
+  const std::optional<MembersMark> members = MembersMark::parse(agreed.substr(at + 1));
+  record.groups = agreed.substr(0, at);
+  // A record of an earlier build has its terms there.
+  if (!members || record.groups.find_first_of(",@") != record.groups.npos) return std::nullopt;
+  record.members = *members;
   if (words.size() == 4 && !(read(words[2], record.floor) && read(words[3], record.since))) {
     return std::nullopt;
   }
@@ -115,8 +71,7 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
 }
 
 std::string EnrolmentRecord::to_string() const {
-  std::string text = run_id + ':' + nonce + '@' + terms.to_string();
-  if (members) text += (terms.groups.empty() ? "@#" : "#") + members->to_string();
+  std::string text = run_id + ':' + nonce + '@' + groups + '#' + members.to_string();
   if (floor != 0) text += ':' + std::to_string(floor) + ':' + std::to_string(since);
   return text;
 }

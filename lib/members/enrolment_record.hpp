@@ -12,47 +12,29 @@
 
 namespace quorumlock::redis {
 
-/// The terms that all clients of a node must agree on: "max_ttl in ms,fencing memory in s",
-/// followed by "@mark" if there are several groups (see core::Placement::mark()).
-struct EnrolmentTerms {
-  std::int64_t max_ttl_ms = 0;
-  std::int64_t fencing_memory_s = 86400;
-  std::string groups;
+/// Clauses on a node that is enrolled for groups with this mark, or is being enrolled for them,
+/// while ours is another: see core::Placement::mark().
+std::string enrolled_for_groups(std::string_view theirs, std::string_view ours);
+std::string being_enrolled_for_groups(std::string_view ours);
 
-  static std::optional<EnrolmentTerms> parse(std::string_view text);
-  [[nodiscard]] std::string to_string() const;
-  bool operator==(const EnrolmentTerms&) const = default;
-};
-
-/// The first difference between another client's terms and ours, if there is one.
-struct TermsDifference {
-  TermsDifference(const EnrolmentTerms& theirs, const EnrolmentTerms& ours_are);
-
-  Vote vote = Vote::pending;  ///< pending: no difference
-  std::string name, its, ours;
-
-  // Clauses on a node that is enrolled on the other terms, or is being enrolled on them.
-  [[nodiscard]] std::string of_a_record() const;
-  [[nodiscard]] std::string of_a_candidate() const;
-};
-
-/// The record under enrolment_key: "run id:nonce@terms", followed by ":floor:since" (in us since
-/// 1970) if the fencing counters of this node, or of one that it was repaired from, could not be
-/// repaired from a quorum.
+/// The record under enrolment_key: "run id:nonce@groups#membership", followed by ":floor:since" (in
+/// us since 1970) if the fencing counters of this node, or of one that it was repaired from, could
+/// not be repaired from a quorum.
 ///
 /// The nonce is drawn for each enrolment, so a node that forgets and is enrolled again in the same
 /// run has another record. A client that has noted a record and finds it again knows that the node
 /// has forgotten nothing in between. A step of a change of the nodes keeps the nonce.
 ///
-/// The terms are followed by "#" and the mark of the membership under members_key. The '@' comes
-/// before the "#" even if there is only one group.
+/// The groups are a mark (see core::Placement::mark()), empty if there is one group. What follows
+/// the
+/// "#" is the mark of the membership under members_key, which has the terms of the list.
 struct EnrolmentRecord {
   std::string run_id;
   std::string nonce;
-  EnrolmentTerms terms;
-  std::optional<MembersMark> members;  ///< a record without one is not valid
-  std::uint64_t floor = 0;             ///< every fencing token from here on is greater
-  std::int64_t since = 0;  ///< when the floor was set; 0: the order of tokens rests on counters
+  std::string groups;
+  MembersMark members;
+  std::uint64_t floor = 0;  ///< every fencing token from here on is greater
+  std::int64_t since = 0;   ///< when the floor was set; 0: the order of tokens rests on counters
 
   static std::optional<EnrolmentRecord> parse(std::string_view text);
   [[nodiscard]] std::string to_string() const;
@@ -64,9 +46,9 @@ struct EnrolmentRecord {
 bool is_this_run(std::string_view recorded, std::string_view reported);
 
 /// The candidate under candidate_key while a node waits: the future record, without a floor,
-/// followed by ":wait in ms" if the wait is longer than its max_ttl; then by ";" and the node's
-/// TIME at which it began, and by ",name=TIME" for each other node that was read since (see
-/// TimedWait). TIMEs are in us since 1970. The node puts its own there when the candidate is
+/// followed by ":wait in ms" if the wait may have to be longer than the list says; then by ";" and
+/// the node's TIME at which it began, and by ",name=TIME" for each other node that was read since
+/// (see TimedWait). TIMEs are in us since 1970. The node puts its own there when the candidate is
 /// written.
 using NodeTimes = std::map<std::string, std::int64_t, std::less<>>;
 struct EnrolmentCandidate {

@@ -174,15 +174,31 @@ void Members::judge(Time now) {
     others.why_not = its.why_not;
     others.outdated = its.outdated && confirmed;
     others.perhaps_ours = its.perhaps_ours;
-    if (nodes[i].membership) session_.engine().on_list(node, by_number(its.asks), its.changes);
+    if (nodes[i].membership) {
+      session_.engine().on_list(node, {by_number(its.asks), its.changes, its.longest_ttl});
+    }
     const bool known = !its.undecided || !link.attempts().is_first();
     link.follow(now, std::move(others), {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);
     session_.touched(node);
     tell_name(now, node, its.founded);
   }
+  take_terms(now, nodes);
   read_again(now, nodes, judged);
   if (!next_.empty() && may_move_on()) look_due_ = now;
+}
+
+/// Tells the engine the terms of our list; of a change of them the greater ones.
+void Members::take_terms(Time now, const std::vector<redis::Electorate::Node>& nodes) {
+  const redis::ListTerms& ours = electorate_.terms();
+  std::pair<core::Duration, core::Duration> terms{ours.max_ttl(), ours.memory()};
+  for (const int voter : electorate_.voters()) {
+    const redis::Membership& its = *nodes[static_cast<std::size_t>(voter)].membership;
+    terms.first = std::max(terms.first, its.longest_max_ttl());
+    terms.second = std::max(terms.second, its.longest_memory());
+  }
+  if (terms == std::exchange(terms_, terms)) return;
+  session_.engine().on_terms(now, terms.first, terms.second);
 }
 
 /// Whether the nodes that vote confirm that the record of another node is out of date: their own
@@ -216,8 +232,9 @@ void Members::tell_name(Time now, int node, const redis::SharedMembership& as) {
   if (same && name.knows == told.knows && name.enrols == told.enrols) return;
   std::string bytes;
   redis::append_command(
-      bytes, {"CLIENT", "SETNAME",
-              redis::ClientName{redis::list_mark(as->to), name.knows, name.enrols}.to_string()});
+      bytes,
+      {"CLIENT", "SETNAME",
+       redis::ClientName{redis::list_mark(as->to, named_), name.knows, name.enrols}.to_string()});
   // The answer is ignored: if this user may not do this, operators do not see what this client
   // says, and nothing else is lost.
   session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);

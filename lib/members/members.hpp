@@ -20,7 +20,8 @@ class Session;
 /// which membership a node without a record may be enrolled. redis::Electorate makes the decisions.
 class Members {
  public:
-  Members(Session& session, core::Random& random) : session_(session), electorate_(random) {}
+  Members(Session& session, core::Random& random, redis::NamedTerms named)
+      : session_(session), named_(named), electorate_(random, named) {}
 
   /// Takes into account what has changed in the links.
   void judge(core::Time now);
@@ -56,8 +57,12 @@ class Members {
   [[nodiscard]] bool is_reading() const;
   [[nodiscard]] bool may_move_on() const;
 
+  void take_terms(core::Time now, const std::vector<redis::Electorate::Node>& nodes);
+
   Session& session_;
+  const redis::NamedTerms named_;
   redis::Electorate electorate_;
+  std::pair<core::Duration, core::Duration> terms_{};  ///< as the engine knows them
   /// The name in the last record that was read of each node, by the node's number. The name stays
   /// while the node is away. Empty: unknown.
   std::array<std::string, core::max_nodes> names_;

@@ -21,6 +21,8 @@ using core::planted;
 namespace {
 
 constexpr std::string_view no_list = "-";
+/// A hundred years: spans beyond that would overflow when they are added.
+constexpr std::int64_t longest_ms = std::int64_t{100} * 365 * 86'400'000;
 
 /// The least number of nodes of which every quorum of the list has at least one.
 int vouchers(const NodeNames& list) {
@@ -106,12 +108,32 @@ std::optional<NodeNames> read_list(std::string_view text) {
   return list;
 }
 
+std::string in_words(std::chrono::milliseconds span) {
+  return span % std::chrono::seconds(1) == span.zero()
+             ? std::to_string(span / std::chrono::seconds(1)) + " s"
+             : std::to_string(span.count()) + " ms";
+}
+
 std::string are(const NodeNames& names) {
   return names_in_words(names) +
          (names.size() == 1 ? ", which is not one of them" : ", which are not of them");
 }
 
 }  // namespace
+
+std::optional<ListTerms> ListTerms::parse(std::string_view text) {
+  ListTerms terms;
+  const std::size_t comma = text.find(',');
+  const bool good = comma != text.npos && read(text.substr(0, comma), terms.max_ttl_ms, 10) &&
+                    read(text.substr(comma + 1), terms.memory_s, 10) && terms.max_ttl_ms > 0 &&
+                    terms.memory_s > 0 && terms.max_ttl_ms <= longest_ms &&
+                    terms.memory_s <= longest_ms / 1000 && terms.to_string() == text;
+  return good ? std::optional(terms) : std::nullopt;
+}
+
+std::string ListTerms::to_string() const {
+  return std::to_string(max_ttl_ms) + ',' + std::to_string(memory_s);
+}
 
 std::optional<MembersMark> MembersMark::parse(std::string_view text) {
   MembersMark mark;
@@ -143,21 +165,27 @@ std::optional<Membership> Membership::parse(std::string_view text, const Members
     words.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  if (words.size() != 4 || words[1].size() != 1) return std::nullopt;
+  if (words.size() != 6 || words[1].size() != 1) return std::nullopt;
   std::optional<std::string> name = unescaped(words[0]);
   std::optional<NodeNames> from = read_list(words[2]);
   std::optional<NodeNames> to = read_list(words[3]);
   const bool settled = mark.phase == MembersPhase::settled;
+  const std::optional<ListTerms> from_terms =
+      settled && words[4] == no_list ? ListTerms() : ListTerms::parse(words[4]);
+  const std::optional<ListTerms> to_terms = ListTerms::parse(words[5]);
   if (!name || words[1][0] != static_cast<char>(mark.phase) || !from || !to || to->empty() ||
-      from->empty() != settled) {
+      from->empty() != settled || !from_terms || !to_terms || (settled && words[4] != no_list)) {
     return std::nullopt;
   }
-  return Membership{mark.founding,    mark.epoch,       mark.phase,
-                    *std::move(name), *std::move(from), *std::move(to)};
+  return Membership{mark.founding,    mark.epoch,     mark.phase,  *std::move(name),
+                    *std::move(from), *std::move(to), *from_terms, *to_terms};
 }
 
 std::string Membership::text() const {
-  return escaped(name) + ' ' + static_cast<char>(phase) + ' ' + text_of(from) + ' ' + text_of(to);
+  const std::string before =
+      phase == MembersPhase::settled ? std::string(no_list) : from_terms.to_string();
+  return escaped(name) + ' ' + static_cast<char>(phase) + ' ' + text_of(from) + ' ' + text_of(to) +
+         ' ' + before + ' ' + to_terms.to_string();
 }
 
 MembersMark Membership::mark() const {
@@ -174,6 +202,53 @@ std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
   }
   return list == to || planted(Mutant::identity_by_elimination) ? std::optional(epoch)
                                                                 : std::nullopt;
+}
+
+std::vector<ListTerms> Membership::terms_of(const NodeNames& list) const {
+  std::vector<ListTerms> found;
+  const bool before = phase == MembersPhase::announced ||
+                      (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled);
+  if (before && list == from) found.push_back(from_terms);
+  if (list == to || planted(Mutant::identity_by_elimination)) found.push_back(to_terms);
+  return found;
+}
+
+bool Membership::serves(const NodeNames& list, const ListTerms& terms) const {
+  return std::ranges::count(terms_of(list), terms) > 0;
+}
+
+core::Duration Membership::longest_ttl(const ListTerms& terms) const {
+  if (phase == MembersPhase::settled || planted(Mutant::greater_max_ttl_at_once)) {
+    return terms.max_ttl();
+  }
+  return std::min(terms.max_ttl(), from_terms.max_ttl());
+}
+
+core::Duration Membership::quarantine() const {
+  switch (phase) {
+    case MembersPhase::settled: return to_terms.max_ttl();
+    case MembersPhase::announced: return from_terms.max_ttl();
+    case MembersPhase::unsettled:
+      return planted(Mutant::unsettled_waits_for_the_old) ? from_terms.max_ttl()
+                                                          : longest_max_ttl();
+  }
+  return longest_max_ttl();
+}
+
+core::Duration Membership::longest_max_ttl() const {
+  if (phase == MembersPhase::settled) return to_terms.max_ttl();
+  return std::max(from_terms.max_ttl(), to_terms.max_ttl());
+}
+
+core::Duration Membership::longest_memory() const {
+  if (phase == MembersPhase::settled) return to_terms.memory();
+  return std::max(from_terms.memory(), to_terms.memory());
+}
+
+core::Duration Membership::shortest_memory() const {
+  if (phase == MembersPhase::settled) return to_terms.memory();
+  if (planted(Mutant::longer_memory_at_once)) return longest_memory();
+  return std::min(from_terms.memory(), to_terms.memory());
 }
 
 bool Membership::may_vote(std::string_view node) const {
@@ -216,8 +291,17 @@ Membership Membership::for_node(std::string node) const {
   return its;
 }
 
-std::string list_mark(const NodeNames& list) {
-  return hexadecimal(core::Placement::hash(text_of(list)));
+std::string list_mark(const NodeNames& list, const NamedTerms& named) {
+  std::string text = text_of(list);
+  if (named.max_ttl_ms) text += " max_ttl " + std::to_string(*named.max_ttl_ms);
+  if (named.memory_s) text += " fencing_memory " + std::to_string(*named.memory_s);
+  return hexadecimal(core::Placement::hash(text));
+}
+
+bool is_mark_of(std::string_view mark, const NodeNames& list, const ListTerms& terms) {
+  return mark == list_mark(list, {}) || mark == list_mark(list, {terms.max_ttl_ms, {}}) ||
+         mark == list_mark(list, {{}, terms.memory_s}) ||
+         mark == list_mark(list, {terms.max_ttl_ms, terms.memory_s});
 }
 
 int quorum(const NodeNames& list) {
@@ -308,10 +392,31 @@ std::string refusal_of(const Membership& its, const NodeNames& ours) {
   return votes ? "" : "is not a member of its list yet";
 }
 
-std::string why_terms_stay(const Membership& its, const NodeNames& ours) {
+TermsDifference::TermsDifference(const Membership& its, const NodeNames& ours,
+                                 const NamedTerms& named) {
+  const std::vector<ListTerms> served = its.terms_of(ours);
+  if (served.empty() ||
+      std::ranges::any_of(served, [&](const ListTerms& one) { return named.allow(one); })) {
+    return;
+  }
+  const ListTerms& theirs = served.back();
+  const bool ttl = named.max_ttl_ms.value_or(theirs.max_ttl_ms) != theirs.max_ttl_ms;
+  vote = ttl ? Vote::max_ttl_differs : Vote::terms_differ;
+  const ListTerms wanted = named.over(theirs);
+  const auto of = [ttl](const ListTerms& terms) {
+    return in_words(ttl ? std::chrono::milliseconds(terms.max_ttl_ms)
+                        : std::chrono::milliseconds(std::chrono::seconds(terms.memory_s)));
+  };
+  const std::string name = ttl ? "max_ttl" : "fencing_memory";
+  sentence = "votes with " + name + ' ' + of(theirs) + " since epoch " + std::to_string(its.epoch) +
+             ", and ours is " + of(wanted) + ": leave " + name +
+             " out to follow the nodes; quorumlock members apply changes theirs";
+}
+
+std::string why_groups_stay(const Membership& its, const NodeNames& ours) {
   if (its.phase == MembersPhase::settled) return its.to == ours ? "" : difference(its, ours);
   return "is changing its list to " + in_braces(its.to) +
-         ", which has to end before its terms are changed: quorumlock members";
+         ", which has to end before its groups are changed: quorumlock members";
 }
 
 std::string_view database_mark(std::string_view member) {

@@ -59,7 +59,7 @@ void Repair::start(Time now) {
   if (planted(Mutant::no_repair)) return finish(now, true);
   choose_sources();
   // The node may have waited for its turn: check that we are still its repairer.
-  write(now, Step::mark, {}, {}, session_.counter_life());
+  write(now, Step::mark, {}, {}, life());
 }
 
 /// The name of a source, which may have no record.
@@ -122,7 +122,9 @@ void Repair::choose_sources() {
 }
 
 void Repair::next_source(Time now) {
-  if (job_.sources.empty() && !job_.doubts.empty()) job_.sources.swap(job_.spare);
+  job_.doubted = 0;
+  const bool wants_more = !job_.doubts.empty() || !job_.of_no_use.empty();
+  if (job_.sources.empty() && wants_more) job_.sources.swap(job_.spare);
   if (job_.sources.empty()) return ask_times(now);
   reading_.cursor.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
   reading_.scan_next = true;
@@ -140,6 +142,14 @@ void Repair::settle(Time now) {
   }
   std::vector<std::string_view> keys;
   std::vector<std::string> numbers;
+  const auto refuse = [this](const std::string& name) {
+    std::erase(job_.read_from, name);
+    job_.why =
+        "cannot be repaired: " + name +
+        " has a fencing counter that no clock explains, and too few others vouch: quorumlock "
+        "doctor says what to do";
+  };
+  for (const std::string& name : job_.of_no_use) refuse(name);
   const auto doubts = std::exchange(job_.doubts, {});
   for (const auto& [key, said] : doubts) {
     std::vector<std::uint64_t> of_all;
@@ -152,11 +162,7 @@ void Repair::settle(Time now) {
         greatest = std::max(greatest, number);
         continue;
       }
-      std::erase(job_.read_from, name);
-      job_.why =
-          "cannot be repaired: " + name +
-          " has a fencing counter that no clock explains, and too few others vouch: quorumlock "
-          "doctor says what to do";
+      refuse(name);
     }
     if (greatest == 0) continue;
     job_.greatest = std::max(job_.greatest, greatest);
@@ -172,15 +178,14 @@ void Repair::settle(Time now) {
   for (std::size_t i = 0; i < keys.size(); i += values_a_call) {
     const std::size_t some = std::min(values_a_call, keys.size() - i);
     write(now, Step::write, std::span(keys).subspan(i, some), std::span(values).subspan(i, some),
-          session_.counter_life());
+          life());
   }
   if (keys.empty()) finish(now, true);
 }
 
 /// Sends the next command after each answer, unless enough are under way.
 void Repair::proceed(Time now) {
-  if (reading_.scan_next && now >= refresh_at_)
-    write(now, Step::mark, {}, {}, session_.counter_life());
+  if (reading_.scan_next && now >= refresh_at_) write(now, Step::mark, {}, {}, life());
   if (reading_.scan_next && reading_.unanswered < enough_unanswered) {
     reading_.scan_next = false;
     const std::string_view words[] = {"SCAN",  reading_.cursor, "MATCH", redis::counters_pattern,
@@ -290,16 +295,30 @@ void Repair::on_values(Time now, const Reply& reply) {
       continue;
     }
     if (*number > counts_up_to()) {
-      std::uint64_t& said = job_.doubts[asked[i]][name_of(job_.sources.back())];
-      said = std::max(said, *number);
+      doubt(asked[i], *number);
       continue;
     }
     keys.push_back(asked[i]);
     values.push_back(value.text);
     job_.greatest = std::max(job_.greatest, *number);
   }
-  if (!keys.empty()) write(now, Step::write, keys, values, session_.counter_life());
+  if (!keys.empty()) write(now, Step::write, keys, values, life());
   proceed(now);
+}
+
+/// Keeps a counter of the present source that our clock does not explain. SCAN may return a key
+/// twice.
+void Repair::doubt(const std::string& key, std::uint64_t number) {
+  const std::string name = name_of(job_.sources.back());
+  if (std::ranges::find(job_.of_no_use, name) != job_.of_no_use.end()) return;
+  if (++job_.doubted > most_doubts) {
+    job_.of_no_use.push_back(name);
+    for (auto& [its_key, numbers] : job_.doubts) numbers.erase(name);
+    std::erase_if(job_.doubts, [](const auto& one) { return one.second.empty(); });
+    return;
+  }
+  std::uint64_t& said = job_.doubts[key][name];
+  said = std::max(said, number);
 }
 
 /// The periods that are done (Coordinator::once) are kept for as long as each caller asked, so they
@@ -326,6 +345,11 @@ void Repair::on_periods(Time now, const Reply& reply) {
   }
   if (!keys.empty()) write(now, Step::write, keys, values, std::to_string(life));
   proceed(now);
+}
+
+/// How long the counters live that are copied, in ms.
+std::string Repair::life() const {
+  return std::to_string(job_.as.longest_memory() / std::chrono::milliseconds(1));
 }
 
 /// Runs repair.lua on the target; each call also refreshes the repairer's mark.

@@ -51,6 +51,9 @@ class Repair {
   void forget(core::Time now, int node);
   /// Takes an answer; `reply` is null if there is none.
   void on_answer(core::Time now, const core::Tag& tag, const redis::Reply* reply);
+  /// A source with more counters than this that our clock does not explain is no source: they have
+  /// to be kept until the other sources are read.
+  static constexpr std::size_t most_doubts = 100'000;
   /// The number of counters read so far to repair this node; 0 if it is not being repaired.
   [[nodiscard]] std::uint64_t counters_read(int node) const {
     return node == job_.target ? job_.read : 0;
@@ -65,6 +68,7 @@ class Repair {
   void settle(core::Time now);
   [[nodiscard]] std::uint64_t counts_up_to() const;
   void proceed(core::Time now);
+  void doubt(const std::string& key, std::uint64_t number);
   void end_of_source(core::Time now);
   void ask_times(core::Time now);
   void on_keys(core::Time now, const redis::Reply& reply);
@@ -96,7 +100,9 @@ class Repair {
     /// Counters that our own clock does not explain, by key, with the names of the nodes that have
     /// them. Floors have no key.
     std::map<std::string, std::map<std::string, std::uint64_t>> doubts;
-    std::string why;  ///< why too few nodes are sources
+    std::size_t doubted = 0;     ///< how many of them the present source has
+    redis::NodeNames of_no_use;  ///< sources with more than most_doubts of them
+    std::string why;             ///< why too few nodes are sources
     bool from_quorum = false;
     bool by_clock = false;            ///< a floor above the clocks is needed
     bool refused = false;             ///< this user may not read or write some counters
@@ -109,6 +115,7 @@ class Repair {
   };
   Job job_;
   [[nodiscard]] std::string name_of(const Source& source) const;
+  [[nodiscard]] std::string life() const;
 
   /// The reading of one source's counters.
   struct Reading {

@@ -32,6 +32,9 @@ bool VotingRight::update() {
     own_words_.clear();
     append_word(own_words_, enrolment_.enrolled().record);
     append_word(own_words_, std::to_string(enrolment_.enrolled().floor));
+    const Membership& as = *enrolment_.enrolled().membership;
+    append_number(own_words_, as.longest_memory() / std::chrono::milliseconds(1));
+    append_number(own_words_, as.shortest_memory() / std::chrono::milliseconds(1));
   }
   return news;
 }

@@ -84,7 +84,7 @@ class VotingRight {
   bool reading_again_ = false;
   bool judged_ = false;  ///< verdict_ is about the present record
   Verdict verdict_;
-  std::string own_words_;  ///< the node's record and floor, as RESP
+  std::string own_words_;  ///< see own_words(), as RESP
 };
 
 }  // namespace quorumlock::redis

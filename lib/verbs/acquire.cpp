@@ -81,12 +81,12 @@ bool read_each(const Reply& reply, std::span<core::Answer> answers) {
 constinit const Call general{
     &acquire_all_script,
     {locks, counters},
-    {token, ttl, fence, wall, life, fenced, waiter, ticket, entry_life, mode, slot, capacity}};
+    {token, ttl, fence, wall, fenced, waiter, ticket, entry_life, mode, slot, capacity}};
 
 constinit const BatchForm batch{
     .kind = core::CommandKind::acquisitions,
     .most = 32,
-    .call = {{&acquire_script, {}, {ttl, wall, life_if_used, fence}},
+    .call = {{&acquire_script, {}, {ttl, wall, fenced, fence}},
              {nullptr, {}, {locks, token, fence}}},
     .takes = [](const core::Send& send) { return send.lock.is_plain() && send.place.number == 0; },
     .read = read_batch,

@@ -56,8 +56,6 @@ void write(Writer& writer, std::span<const Word> words, const core::Send& send,
       case Word::ttl: write_ms(writer, send.ttl); break;
       case Word::fence: writer.number(static_cast<std::int64_t>(send.fence)); break;
       case Word::wall: writer.number(around.wall_us); break;
-      case Word::life: writer.word(around.counter_life); break;
-      case Word::life_if_used: writer.word(send.fenced ? around.counter_life : "0"); break;
       case Word::fenced: writer.word(send.fenced ? "1" : "0"); break;
       case Word::waiter: write_waiter(writer, send.place); break;
       case Word::ticket: writer.number(static_cast<std::int64_t>(send.place.ticket)); break;

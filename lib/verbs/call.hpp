@@ -15,9 +15,7 @@ namespace quorumlock::redis {
 /// The parts of a command that do not follow from the engine's Send.
 struct Surroundings {
   std::int64_t wall_us = 0;  ///< the client's wall clock, in us since 1970
-  core::Duration max_ttl{};
-  /// Engine::Config::fencing_memory in ms: how long a counter lives after its last write.
-  std::string_view counter_life = "86400000";
+  core::Duration max_ttl{};  ///< the longest ttl of all clients
 };
 
 /// A word of a script's call, by its meaning. Times are in ms if nothing else is said.
@@ -29,16 +27,14 @@ enum class Word : std::uint8_t {
   token,
   ttl,
   fence,
-  wall,          ///< the client's wall clock, in us
-  life,          ///< how long a counter lives
-  life_if_used,  ///< the same, or 0 without fencing
-  fenced,        ///< 1 with fencing, else 0
-  waiter,        ///< the name of the waiter in Send::place; empty for none
-  ticket,        ///< the ticket of its entry
-  entry_life,    ///< how long the entry lives
-  not_woken,     ///< the name of the waiter in Send::not_woken; empty for none
-  mode,          ///< w to write, r to read, t to write by the token alone
-  slot,          ///< of a permit; 0 for a lock
+  wall,        ///< the client's wall clock, in us
+  fenced,      ///< 1 with fencing, else 0
+  waiter,      ///< the name of the waiter in Send::place; empty for none
+  ticket,      ///< the ticket of its entry
+  entry_life,  ///< how long the entry lives
+  not_woken,   ///< the name of the waiter in Send::not_woken; empty for none
+  mode,        ///< w to write, r to read, t to write by the token alone
+  slot,        ///< of a permit; 0 for a lock
   capacity,
   replant,  ///< 1 to set anew what is gone, else 0
   left,     ///< Send::left, in us
@@ -98,9 +94,10 @@ constexpr bool says_enrolment(core::CommandKind kind) {
 }
 /// The number of the node's own words, which end a command: for a renewal the node's time in us
 /// from which on it is too late (0: unknown), which the session appends; then, if says_enrolment()
-/// is true for it, the node's enrolment and floor, which the link appends.
+/// is true for it, the node's enrolment, its floor, how long a counter lives there after its last
+/// write, and how long an absent one has not been written at the least, which the link appends.
 constexpr std::size_t own_words(core::CommandKind kind) {
-  return is_renewal(kind) ? 3 : says_enrolment(kind) ? 2 : 0;
+  return is_renewal(kind) ? 5 : says_enrolment(kind) ? 4 : 0;
 }
 
 }  // namespace quorumlock::redis

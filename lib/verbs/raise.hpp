@@ -7,7 +7,7 @@
 namespace quorumlock::redis::raise {
 
 inline constexpr Call general{
-    &raise_script, {Word::held, Word::counters}, {Word::token, Word::fence, Word::life}};
+    &raise_script, {Word::held, Word::counters}, {Word::token, Word::fence}};
 
 inline core::Answer read(const Reply& reply) {
   core::Answer answer;

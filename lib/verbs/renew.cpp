@@ -52,7 +52,7 @@ bool read_each(const Reply& reply, std::span<core::Answer> answers) {
 constinit const BatchForm batch{
     .kind = core::CommandKind::renewals,
     .most = 100,
-    .call = {{&renew_script, {}, {ttl, replant, life}}, {nullptr, {locks}, {token, fence, left}}},
+    .call = {{&renew_script, {}, {ttl, replant}}, {nullptr, {locks}, {token, fence, left}}},
     .takes = [](const core::Send& send) { return send.lock.is_plain(); },
     .read = read_batch,
     .read_each = read_each,

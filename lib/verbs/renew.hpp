@@ -8,10 +8,10 @@ namespace quorumlock::redis::renew {
 
 /// Any renewal but those of plain locks: also by token, whoever has the lock, and that of a writer
 /// which becomes a reader.
-inline constexpr Call general{&renew_all_script,
-                              {Word::locks, Word::counters},
-                              {Word::token, Word::ttl, Word::fence, Word::replant, Word::life,
-                               Word::mode, Word::slot, Word::capacity}};
+inline constexpr Call general{
+    &renew_all_script,
+    {Word::locks, Word::counters},
+    {Word::token, Word::ttl, Word::fence, Word::replant, Word::mode, Word::slot, Word::capacity}};
 core::Answer read(const Reply& reply);
 
 /// Renewals of plain locks.

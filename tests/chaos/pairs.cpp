@@ -218,7 +218,8 @@ class Case {
   [[nodiscard]] Options options(int list) const {
     Options options;
     options.nodes = arena_.urls(lists_[list]);
-    options.ttl = options.max_ttl = max_ttl;
+    options.max_ttl = max_ttl;
+    options.ttl = *options.max_ttl;
     options.node_timeout = 200ms;
     options.connect_timeout = 300ms;
     options.retry = {10ms, 30ms};

@@ -175,7 +175,7 @@ TEST_F(ClusterCommand, StartedTwiceIsTheSameCluster) {
   EXPECT_NE(nodes[1].at("pid"), pid);
   EXPECT_EQ(Redis(nodes[1].at("url"))({"GET", "key"}).text, "value");
   EXPECT_THAT(again.err, HasSubstr("started 1 of 3 nodes again, with their data"));
-  EXPECT_THAT(again.err, HasSubstr("max_ttl, 1 s, has passed"));
+  EXPECT_THAT(again.err, HasSubstr("vote once max_ttl has passed"));
   const Ended other = run("start", {"--size", "5"});
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(message(other), HasSubstr("cluster of 3 nodes"));

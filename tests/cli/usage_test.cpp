@@ -50,7 +50,7 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"acquire", "x", "y"}, "y"},
       {{"acquire", "--bogus", "x"}, "--bogus"},
       {{"acquire", "--ttl", "10", "x"}, "--ttl is \"10\""},
-      {{"acquire", "--ttl", "31s", "x"}, "max_ttl"},
+      {{"acquire", "--ttl", "366d", "x"}, "at most 365d"},
       {{"acquire", "--wait", "soon", "x"}, "--wait is \"soon\""},
       {{"extend", "x"}, "--token"},
       {{"release", "x"}, "--token"},

@@ -64,7 +64,7 @@ std::string honest_answer(const std::string& command, int node) {
   const std::string name = "n" + std::to_string(node + 1);
   if (command == "MGET quorumlock:enrolment quorumlock:members") {
     const redis::Membership its = test::founded(name, {"n1", "n2", "n3"});
-    const std::string record = "run" + name + ":abc@30000,86400";
+    const std::string record = "run" + name + ":abc@";
     return "*2\r\n" + bulk(test::with_mark(record, its)) + bulk(its.text());
   }
   if (command == "INFO replication") return bulk("role:master\r\nconnected_slaves:0\r\n");
@@ -94,8 +94,7 @@ Session::Config config() {
     config.links.push_back({{.host = name, .login = {"user", "pass"}},
                             milliseconds(500),
                             std::chrono::seconds(2),
-                            {.max_ttl = std::chrono::seconds(30), .node = name},
-                            true});
+                            {.node = name}});
   }
   return config;
 }

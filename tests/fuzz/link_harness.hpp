@@ -46,7 +46,7 @@ class LinkHarness {
   void send(core::CommandKind kind) {
     std::string bytes;
     redis::append_command(bytes, {"PING", std::to_string(commands_.size())});
-    if (redis::says_enrolment(kind)) bytes[1] = '4';  // the link appends two words
+    if (redis::says_enrolment(kind)) bytes[1] = '6';  // the link appends four words
     const auto number = static_cast<std::uint32_t>(commands_.size());
     commands_.push_back({});
     written_ += bytes.size() + longest_own_words;

@@ -44,8 +44,8 @@ void check_duration(nanoseconds duration) {
 
 void check_durations(const Options& options) {
   for (const nanoseconds duration :
-       {options.ttl, options.max_ttl, options.wait, options.node_timeout, options.connect_timeout,
-        options.retry.delay, options.retry.jitter}) {
+       {options.ttl, options.max_ttl.value_or(std::chrono::seconds(30)), options.wait,
+        options.node_timeout, options.connect_timeout, options.retry.delay, options.retry.jitter}) {
     check_duration(duration);
   }
   if (options.max_hold) check_duration(*options.max_hold);
@@ -68,7 +68,9 @@ void check_valid(const Options& options) {
     check_nodes(nodes);
   }
   require(options.loops >= 1 && options.loops <= 64, "the number of loops is wrong");
-  require(options.ttl > nanoseconds::zero() && options.ttl <= options.max_ttl, "a ttl is wrong");
+  require(options.ttl > nanoseconds::zero() &&
+              options.ttl <= options.max_ttl.value_or(std::chrono::seconds(30)),
+          "a ttl is wrong");
   require(options.drift_factor >= 0 && options.drift_factor < 0.5, "drift_factor is wrong");
 }
 

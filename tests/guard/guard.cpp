@@ -77,8 +77,7 @@ class Guard {
       config.engine.classes.prefixes.push_back("guard:" + std::to_string(i) + ":");
     for (int node = 1; node <= nodes; ++node) {
       const std::string name = "n" + std::to_string(node);
-      config.links.push_back(
-          {{.host = name}, 500ms, 2s, {.max_ttl = std::chrono::seconds(30), .node = name}});
+      config.links.push_back({{.host = name}, 500ms, 2s, {.node = name}});
     }
     return config;
   }
@@ -195,7 +194,7 @@ class Guard {
     redis::Link& link = session_.link(wire);
     LinkDriver::Server server;
     server.run_id = "run" + std::to_string(wire);
-    server.enrolment = server.run_id + ":abc@30000,86400";
+    server.enrolment = server.run_id + ":abc@";
     server.members = founded("n" + std::to_string(wire + 1), {"n1", "n2", "n3", "n4", "n5"});
     link.on_open();
     const std::vector<std::string> commands = LinkDriver::commands_in(link.output());

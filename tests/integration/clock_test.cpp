@@ -15,7 +15,7 @@ class ClocksOfNodes : public ::testing::Test {
   }
   Options options(Cluster& cluster) {
     Options options = cluster.options();
-    options.ttl = std::min<std::chrono::nanoseconds>(options.ttl, options.max_ttl);
+    options.ttl = std::min<std::chrono::nanoseconds>(options.ttl, *options.max_ttl);
     options.log = log_.writer();
     return options;
   }

@@ -68,7 +68,9 @@ TEST_F(Configuration, ABadDriftFactorIsRefused) {
 
 TEST_F(Configuration, BadOptionsOfOneRequestAreRefused) {
   // Bad options of one request are refused before anything is sent, each time.
-  Coordinator coordinator = Coordinator::create(good()).value();
+  Options named = good();
+  named.max_ttl = 30s;
+  Coordinator coordinator = Coordinator::create(named).value();
   for (const LockOptions& options :
        {LockOptions{.ttl = 0s}, LockOptions{.ttl = -1s}, LockOptions{.ttl = 31s},
         LockOptions{.wait = -1s}, LockOptions{.max_hold = 0s}, LockOptions{.max_renewals = -1}}) {

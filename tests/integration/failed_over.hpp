@@ -41,7 +41,7 @@ class FailedOver : public ::testing::Test {
     Options options = nodes.options();
     options.nodes = {nodes.urls()[0], nodes.urls()[1], third};
     if (third.find("sentinel") != third.npos) options.nodes[2].name = "locks";
-    options.ttl = options.max_ttl;
+    options.ttl = *options.max_ttl;
     return options;
   }
   static NodeStatus third(Coordinator& coordinator) {

@@ -145,7 +145,8 @@ TEST_F(Fencing, ACounterOutlivesTheLockByADay) {
 }
 
 TEST(FencingMemory, IsTheLifeOfEachCounterAndIsRecorded) {
-  // The life is that of each kind of lock's counter. Clients with another setting are refused.
+  // The life is that of each kind of lock's counter. Clients that name another one are refused;
+  // those that name none follow the nodes.
   Cluster cluster({.size = 3, .enrolled = false});
   Options options = cluster.options();
   options.fencing_memory = 3min;
@@ -175,7 +176,10 @@ TEST(FencingMemory, IsTheLifeOfEachCounterAndIsRecorded) {
     }
   }
   permits.release();
-  Coordinator other = connect(cluster.options());
+  Coordinator follower = connect(cluster.options());
+  EXPECT_TRUE(fails_with(follower.acquire("one"), Errc::contended));
+  options.fencing_memory = 4min;
+  Coordinator other = connect(options);
   EXPECT_TRUE(fails_with(other.acquire("one"), Errc::misconfigured));
 }
 

@@ -28,7 +28,7 @@ class Forgetful {
 
   [[nodiscard]] Options options() const {
     Options options = cluster.options();
-    options.ttl = options.max_ttl;
+    options.ttl = *options.max_ttl;
     options.auto_extend = false;
     return options;
   }

@@ -22,7 +22,7 @@ class GroupMembers : public ::testing::Test {
 
   Options options(const Lists& lists) {
     Options options = cluster_.options();
-    options.ttl = options.max_ttl;
+    options.ttl = *options.max_ttl;
     options.nodes.clear();
     for (const auto& [group, numbers] : lists) options.groups[group] = nodes(numbers);
     return options;
@@ -130,7 +130,7 @@ TEST_F(GroupMembers, AClientWithOtherGroupsIsRefusedBeforeDuringAndAfterAChange)
   // Nodes that joined refuse it as well as those that were there before.
   const auto refuses = [&](const std::vector<int>& list) {
     Options alone = cluster_.options();
-    alone.ttl = alone.max_ttl;
+    alone.ttl = *alone.max_ttl;
     alone.nodes = nodes(list);
     Coordinator other = connect(alone);
     const auto is_so = [&] {

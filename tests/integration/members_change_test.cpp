@@ -268,7 +268,7 @@ TEST_F(MembersChanges, WhatOneNodeMakesUpChangesNothingForTheOthers) {
   using redis::Membership, redis::MembersPhase;
   const auto forge = [&](auto&& change) {
     auto record = redis::EnrolmentRecord::parse(text(redis::enrolment_key)).value();
-    auto its = Membership::parse(text(redis::members_key), *record.members).value();
+    auto its = Membership::parse(text(redis::members_key), record.members).value();
     change(its);
     record.members = its.mark();
     cluster_.raw(4, {"MSET", std::string(redis::enrolment_key), record.to_string(),

@@ -19,7 +19,7 @@ class Members : public ::testing::Test {
   /// Options of a client with these nodes.
   Options options(const std::vector<int>& nodes) {
     Options options = cluster_.options();
-    options.ttl = options.max_ttl;
+    options.ttl = *options.max_ttl;
     options.nodes.clear();
     for (const int node : nodes)
       options.nodes.push_back(cluster_.urls()[static_cast<std::size_t>(node)]);

@@ -171,7 +171,7 @@ class OnceThroughout : public testing::Test {
   }
   [[nodiscard]] Options options() const {
     Options options = nodes.cluster.options();
-    options.ttl = options.max_ttl;
+    options.ttl = *options.max_ttl;
     return options;
   }
   static bool all_vote(Coordinator& coordinator) {

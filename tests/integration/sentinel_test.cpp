@@ -29,7 +29,7 @@ TEST_F(SentinelFronted, APromotionIsQuarantined) {
   const auto promoted = std::chrono::steady_clock::now();
   address.lead_to(0, primary());
   EXPECT_TRUE(eventually([&] { return third(coordinator).votes; }));
-  EXPECT_GE(std::chrono::steady_clock::now() - promoted, options().max_ttl);
+  EXPECT_GE(std::chrono::steady_clock::now() - promoted, *options().max_ttl);
   EXPECT_NE(third(coordinator).run_id, run);
 }
 
@@ -110,7 +110,7 @@ TEST_F(SentinelUrl, APromotionIsFollowedAndQuarantined) {
   EXPECT_TRUE(eventually(has_replica));
   EXPECT_TRUE(eventually([&] { return third(coordinator).votes; })) << third(coordinator).trouble;
   constexpr auto lag = 2s;  // configure()
-  EXPECT_GE(std::chrono::steady_clock::now() - promoted, options(url()).max_ttl + lag);
+  EXPECT_GE(std::chrono::steady_clock::now() - promoted, *options(url()).max_ttl + lag);
   EXPECT_NE(third(coordinator).run_id, run);
   nodes.kill(0);  // its vote counts
   EXPECT_TRUE(ok(coordinator.acquire(resource_of_this_test(), {.wait = 20s})));

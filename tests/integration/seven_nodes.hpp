@@ -22,7 +22,7 @@ class SevenNodes : public ::testing::Test {
   }
   Options options(const std::vector<int>& nodes) {
     Options options = cluster_.options();
-    options.ttl = options.max_ttl;
+    options.ttl = *options.max_ttl;
     options.nodes.clear();
     for (const int node : nodes)
       options.nodes.push_back(cluster_.urls()[static_cast<std::size_t>(node)]);

@@ -39,7 +39,8 @@ class Tenants : public ::testing::Test {
   /// Returns the options of a user with all rights.
   [[nodiscard]] Options others() const {
     Options options = cluster.options();
-    options.ttl = options.max_ttl = max_ttl;
+    options.max_ttl = max_ttl;
+    options.ttl = *options.max_ttl;
     return options;
   }
   [[nodiscard]] Options tenants() const {

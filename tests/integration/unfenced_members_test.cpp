@@ -16,7 +16,7 @@ class UnfencedMembers : public ::testing::Test {
   }
   Options options(const std::vector<int>& numbers) {
     Options options = cluster_.options();
-    options.ttl = options.max_ttl;
+    options.ttl = *options.max_ttl;
     options.fencing = false;
     options.auto_extend = false;
     options.nodes.clear();

@@ -120,39 +120,35 @@ std::vector<std::string_view> stories() {
       "CALL periods quorumlock:once:lock / => {12345678901234567 -1}",
 
       // A reader's time that is too long is refused, and nothing is set.
-      "SET $enrolment E ; $get a $ever 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => error ; "
+      "SET $enrolment E ; $get a $ever 0 0 1 '' 1 600000 r 0 0 E 0 1000000 1000000 => error ; "
       "EXISTS x quorumlock:readers:x => 0",
-      "SET $enrolment E ; $get_all a $ever 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => error ; "
+      "SET $enrolment E ; $get_all a $ever 0 0 1 '' 1 600000 r 0 0 E 0 1000000 1000000 => error ; "
       "EXISTS x y => 0",
 
       // What another program has under a lock's name is held, by its kind and its length alone, and
       // stays as it is. What it has under a key of ours is an error that names the key.
-      "SET $enrolment E ; ZADD x 5 a ; CALL acquire / 9000 $us 9000 0 x me 0 E 0 => "
-      "{now 0 0 -1 0 {zset}} ; $get me 9000 0 0 9000 1 '' 1 600000 r 0 0 E 0 => "
-      "{0 0 now -1 0 zset} ; $drop me '' '' 0 0 => 0 ; ZRANGE x 0 -1 => {a}",
-      "SET $enrolment E ; SET x $long ; CALL acquire / 9000 $us 9000 0 x me 0 E 0 => "
-      "{now 0 0 -1 0 {string 2000}} ; $get me 9000 0 0 9000 1 $w.1 1 600000 w 0 0 E 0 => "
-      "{0 0 now -1 1 string 2000} ; CALL queue x / 600000 $w.1 1 => {0 0 string 2000 -1 0}",
-      "SET $enrolment E ; HSET quorumlock:queue:x a b ; $get me 9000 0 0 9000 1 $w.1 1 600000 w 0 "
-      "0 "
-      "E 0 => error ; EXISTS x => 0 ; HSET quorumlock:queue:x a b => 0",
-      "SET $enrolment E ; HSET quorumlock:fence:x a b ; CALL acquire / 9000 $us 9000 0 x me 0 E 0 "
-      "; "
-      "EXISTS x => 0 ; HGET quorumlock:fence:x a => b",
+      "SET $enrolment E ; ZADD x 5 a ; CALL acquire / 9000 $us 1 0 x me 0 E 0 9000 9000 => {now 0 "
+      "0 -1 0 {zset}} ; $get me 9000 0 0 1 '' 1 600000 r 0 0 E 0 9000 9000 => {0 0 now -1 0 zset} "
+      "; $drop me '' '' 0 0 => 0 ; ZRANGE x 0 -1 => {a}",
+      "SET $enrolment E ; SET x $long ; CALL acquire / 9000 $us 1 0 x me 0 E 0 9000 9000 => {now 0 "
+      "0 -1 0 {string 2000}} ; $get me 9000 0 0 1 $w.1 1 600000 w 0 0 E 0 9000 9000 => {0 0 now -1 "
+      "1 string 2000} ; CALL queue x / 600000 $w.1 1 => {0 0 string 2000 -1 0}",
+      "SET $enrolment E ; HSET quorumlock:queue:x a b ; $get me 9000 0 0 1 $w.1 1 600000 w 0 0 E 0 "
+      "9000 9000 => error ; EXISTS x => 0 ; HSET quorumlock:queue:x a b => 0",
+      "SET $enrolment E ; HSET quorumlock:fence:x a b ; CALL acquire / 9000 $us 1 0 x me 0 E 0 "
+      "9000 9000 ; EXISTS x => 0 ; HGET quorumlock:fence:x a => b",
 
       // Nobody who reads has the token to delete the lock, and a reader's token extends nothing.
-      "SET $enrolment E ; $get a 30000 0 0 9000 1 '' 1 600000 r 0 0 E 0 => 1 ; "
-      "GET x => quorumlock:readers ; $drop quorumlock:readers '' '' 0 0 => 0 ; "
-      "CALL release / x quorumlock:readers => {0} ; "
-      "$keep a 60000 0 0 9000 t 0 0 $latest E 0 => 0 ; "
-      "$keep quorumlock:readers 60000 0 0 9000 t 0 0 $latest E 0 => 0 ; PTTL x => 30000 ; "
-      "$drop a '' '' 0 30000 => 1 ; EXISTS x quorumlock:readers:x => 0 ; "
-      "$keep a 60000 0 1 9000 r 0 0 $latest E 0 => 3",
+      "SET $enrolment E ; $get a 30000 0 0 1 '' 1 600000 r 0 0 E 0 9000 9000 => 1 ; GET x => "
+      "quorumlock:readers ; $drop quorumlock:readers '' '' 0 0 => 0 ; CALL release / x "
+      "quorumlock:readers => {0} ; $keep a 60000 0 0 t 0 0 $latest E 0 9000 9000 => 0 ; $keep "
+      "quorumlock:readers 60000 0 0 t 0 0 $latest E 0 9000 9000 => 0 ; PTTL x => 30000 ; $drop a "
+      "'' '' 0 30000 => 1 ; EXISTS x quorumlock:readers:x => 0 ; $keep a 60000 0 1 r 0 0 $latest E "
+      "0 9000 9000 => 3",
 
       // Readers of an earlier time do not come back with new ones.
-      "SET $enrolment E ; $get a 30000 0 0 9000 1 '' 1 600000 r 0 0 E 0 => 1 ; DEL x ; "
-      "$get b 30000 0 0 9000 1 '' 1 600000 r 0 0 E 0 => 1 ; ZRANGE quorumlock:readers:x 0 -1 => "
-      "{b}",
+      "SET $enrolment E ; $get a 30000 0 0 1 '' 1 600000 r 0 0 E 0 9000 9000 => 1 ; DEL x ; $get b "
+      "30000 0 0 1 '' 1 600000 r 0 0 E 0 9000 9000 => 1 ; ZRANGE quorumlock:readers:x 0 -1 => {b}",
 
       // Entries of the dead go, wherever they are in the line.
       "ZADD quorumlock:queue:x 1 $w.1 2 w2.2 3 w3.3 4 w4.4 ; $in_line $w.1 $far w3.3 ; "
@@ -161,11 +157,10 @@ std::vector<std::string_view> stories() {
 
       // The holder of the lock on the node raises the counter to a greater number. For any other
       // token the lock is gone, and the counter stays.
-      "SET $enrolment E ; SET quorumlock:fence:x 5 ; SET x owner ; $raise other 7 1000000 E 0 => 3 "
-      "; "
-      "GET quorumlock:fence:x => 5 ; $raise owner 7 1000000 E 0 => 1 ; "
-      "$raise owner 7 1000000 E 0 => 0 ; GET quorumlock:fence:x => 7 ; DEL x ; "
-      "$raise owner 9 1000000 E 0 => 3",
+      "SET $enrolment E ; SET quorumlock:fence:x 5 ; SET x owner ; $raise other 7 E 0 1000000 "
+      "1000000 => 3 ; GET quorumlock:fence:x => 5 ; $raise owner 7 E 0 1000000 1000000 => 1 ; "
+      "$raise owner 7 E 0 1000000 1000000 => 0 ; GET quorumlock:fence:x => 7 ; DEL x ; $raise "
+      "owner 9 E 0 1000000 1000000 => 3",
 
       // Two waiters of one process ask in one call. The second one's entry is spent: it had the
       // lock here, gave it up without informing this node, and goes on waiting.
@@ -176,36 +171,30 @@ std::vector<std::string_view> stories() {
 
       // The holder of several locks is the first that one client has, also behind one that is read.
       "SET $enrolment E ; SET x quorumlock:readers PX 9000 ; ZADD quorumlock:readers:x $far a ; "
-      "SET y $digits PX 9000 ; $get_all me 9000 0 0 9000 1 '' 1 600000 w 0 0 E 0 => "
-      "{0 0 now 9000 0 $digits}",
+      "SET y $digits PX 9000 ; $get_all me 9000 0 0 1 '' 1 600000 w 0 0 E 0 9000 9000 => {0 0 now "
+      "9000 0 $digits}",
 
       // Readers of several locks yield to a writer that came after them. A lock that
       // was lost is set again. A writer becomes a reader.
-      "SET $enrolment E ; $get_all a 30000 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => 1 ; "
-      "$get_all b 30000 0 0 1000000 1 $r.3 1 600000 r 0 0 E 0 => 1 ; "
-      "$get_all c 30000 0 0 1000000 1 '' 1 600000 w 0 0 E 0 => 0 ; "
-      "$raise_all b $latest 1000000 E 0 => 1 ; $raise_all a $latest 1000000 E 0 => 0 ; "
-      "$raise_all c 9000000000000001 1000000 E 0 => 3 ; "
-      "$get_all c 30000 0 0 1000000 1 $w.4 2 600000 w 0 0 E 0 => 0 ; $drop_all b '' $r.3 0 0 => 1 "
-      "; "
-      "$drop_all b '' $r.3 0 0 => 0 ; $get_all d 30000 0 0 1000000 1 $r.5 3 600000 r 0 0 E 0 => 0 "
-      "; "
-      "$get_all d 30000 0 0 1000000 1 '' 3 600000 r 0 0 E 0 => 0 ; $drop_all d $w.4 '' 0 0 => 0 "
-      "told ; "
-      "$get_all d 30000 0 0 1000000 1 $r.5 3 600000 r 0 0 E 0 => 1 ; ZREM quorumlock:readers:y d ; "
-      "$keep_all d 20000 0 1 1000000 r 0 0 $latest E 0 => 2 ; "
-      "$keep_all d 40000 0 1 1000000 r 0 0 $latest E 0 => 1 ; ZSCORE quorumlock:readers:x d => "
-      "$ms+40000 ; "
-      "ZSCORE quorumlock:readers:y d => $ms+40000 ; $drop_all d $r.5 '' 0 0 => 1 ; $drop_all a "
-      "$r.3 '' 0 0 => 1 ; "
-      "$get_all e 30000 0 0 1000000 1 '' 1 600000 w 0 0 E 0 => 1 ; PEXPIRE y 90000 ; "
-      "$keep_all e 50000 0 1 1000000 r 0 0 $latest E 0 => 1 ; "
-      "$get_all f 30000 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => 1 ; $drop_all e '' '' 0 0 => 1 ; "
-      "DEL y ; "
-      "ZADD y 1 f ; $keep_all f 50000 0 1 1000000 r 0 0 $latest E 0 => 0 ; "
-      "$get_all g 30000 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => 0 ; DEL y ; HSET y field value ; "
-      "$keep_all f 50000 0 1 1000000 r 0 0 $latest E 0 => 0 ; "
-      "$get_all g 30000 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => 0 ; $drop_all f '' '' 0 0 => 0",
+      "SET $enrolment E ; $get_all a 30000 0 0 1 '' 1 600000 r 0 0 E 0 1000000 1000000 => 1 ; "
+      "$get_all b 30000 0 0 1 $r.3 1 600000 r 0 0 E 0 1000000 1000000 => 1 ; $get_all c 30000 0 0 "
+      "1 '' 1 600000 w 0 0 E 0 1000000 1000000 => 0 ; $raise_all b $latest E 0 1000000 1000000 => "
+      "1 ; $raise_all a $latest E 0 1000000 1000000 => 0 ; $raise_all c 9000000000000001 E 0 "
+      "1000000 1000000 => 3 ; $get_all c 30000 0 0 1 $w.4 2 600000 w 0 0 E 0 1000000 1000000 => 0 "
+      "; $drop_all b '' $r.3 0 0 => 1 ; $drop_all b '' $r.3 0 0 => 0 ; $get_all d 30000 0 0 1 $r.5 "
+      "3 600000 r 0 0 E 0 1000000 1000000 => 0 ; $get_all d 30000 0 0 1 '' 3 600000 r 0 0 E 0 "
+      "1000000 1000000 => 0 ; $drop_all d $w.4 '' 0 0 => 0 told ; $get_all d 30000 0 0 1 $r.5 3 "
+      "600000 r 0 0 E 0 1000000 1000000 => 1 ; ZREM quorumlock:readers:y d ; $keep_all d 20000 0 1 "
+      "r 0 0 $latest E 0 1000000 1000000 => 2 ; $keep_all d 40000 0 1 r 0 0 $latest E 0 1000000 "
+      "1000000 => 1 ; ZSCORE quorumlock:readers:x d => $ms+40000 ; ZSCORE quorumlock:readers:y d "
+      "=> $ms+40000 ; $drop_all d $r.5 '' 0 0 => 1 ; $drop_all a $r.3 '' 0 0 => 1 ; $get_all e "
+      "30000 0 0 1 '' 1 600000 w 0 0 E 0 1000000 1000000 => 1 ; PEXPIRE y 90000 ; $keep_all e "
+      "50000 0 1 r 0 0 $latest E 0 1000000 1000000 => 1 ; $get_all f 30000 0 0 1 '' 1 600000 r 0 0 "
+      "E 0 1000000 1000000 => 1 ; $drop_all e '' '' 0 0 => 1 ; DEL y ; ZADD y 1 f ; $keep_all f "
+      "50000 0 1 r 0 0 $latest E 0 1000000 1000000 => 0 ; $get_all g 30000 0 0 1 '' 1 600000 r 0 0 "
+      "E 0 1000000 1000000 => 0 ; DEL y ; HSET y field value ; $keep_all f 50000 0 1 r 0 0 $latest "
+      "E 0 1000000 1000000 => 0 ; $get_all g 30000 0 0 1 '' 1 600000 r 0 0 E 0 1000000 1000000 => "
+      "0 ; $drop_all f '' '' 0 0 => 0",
   };
 }
 

@@ -38,7 +38,6 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"noted", "'' | '' | 0 | 7 | 8 | 1000 | $edge"},
       {"odd", "$short | 30000 | 30000 | 0 | -5 | 9223372036854775807"},
       {"life", "1000000 | 2592000000 | 1000000 | 2592000000 | $short | 0"},
-      {"life_or_none", "$life | $life | 0"},
       {"fence", "0 | 0 | 7 | 8 | 1000 | $us | $us-40000000 | $us+80000000 | $us+120000000 | $edge"},
       {"wall", "$us | $us | $us-40000000 | $us+120000000 | $fence"},
       {"edge", "0 | 7 | 8 | 9007199254740990 | 9007199254740991 | 9007199254740992"},
@@ -59,11 +58,11 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"barred", "0 | 0 | 30000"},
       {"slot", "1 | 2 | 3"},
       {"capacity", "3 | 3 | 3 | 2 | 1"},
-      {"usual", "run-1:abc@30000,86400@#f.0s.d"},
-      {"terms", "$usual | $usual | $usual | $usual | run-2:abc@30000,86400@#f.0s.e"},
+      {"usual", "run-1:abc@#f.0s.d"},
+      {"terms", "$usual | $usual | $usual | $usual | run-2:abc@#f.0s.e"},
       {"run", "run-1 | run-2"},
-      {"waits", "$run:abc@30000,86400@#f.0s.e"},
-      {"stands", "$run:abc@30000,86400@#f.0s.e;1 | $run:abc@30000,86400@#f.0s.e;1,n2=7 | $waits"},
+      {"waits", "$run:abc@#f.0s.e"},
+      {"stands", "$run:abc@#f.0s.e;1 | $run:abc@#f.0s.e;1,n2=7 | $waits"},
       {"patience", "0 | 5000 | 100000000"},
       {"age", "0 | 1 | 9000000000000000"},
       {"votes", "$lock $counter"},
@@ -116,17 +115,16 @@ const std::map<std::string, std::string_view>& alternatives() {
 std::vector<Row> rows() {
   return {
       // Scripts, by name.
-      {50, "CALL acquire / $ttl $wall $life_or_none $fence $asked $terms $fence"},
+      {50, "CALL acquire / $ttl $wall $flag $fence $asked $terms $fence $life $life"},
       {70,
-       "CALL acquire_all $votes / $token $ttl $fence $wall $life $flag $nobody $ticket $entry "
-       "$mode "
-       "0 0 $terms $fence"},
+       "CALL acquire_all $votes / $token $ttl $fence $wall $flag $nobody $ticket $entry $mode 0 0 "
+       "$terms $fence $life $life"},
       {35,
-       "CALL acquire_all $both / $token $ttl $fence $wall $life $flag $nobody $ticket $entry $mode "
-       "0 0 $terms $fence"},
+       "CALL acquire_all $both / $token $ttl $fence $wall $flag $nobody $ticket $entry $mode 0 0 "
+       "$terms $fence $life $life"},
       {40,
-       "CALL acquire_all $sem quorumlock:fence:$sem / $token $ttl $fence $wall $life $flag $nobody "
-       "$ticket $entry w $slot $capacity $terms $fence"},
+       "CALL acquire_all $sem quorumlock:fence:$sem / $token $ttl $fence $wall $flag $nobody "
+       "$ticket $entry w $slot $capacity $terms $fence $life $life"},
       {8, "CALL adopt $enrolment $candidate $members / $terms $terms n1,s,-,n1,n2"},
       {4, "CALL adopt $enrolment $candidate $members / '' $terms n1,s,-,n1,n2"},
       {5, "CALL announce $lock quorumlock:leader:$lock / $token $fence $fence text $ttl"},
@@ -144,22 +142,23 @@ std::vector<Row> rows() {
       {15, "CALL queue $lock / $entry $places"},
       {8, "CALL queue $one $two / $entry $places $places"},
       {12, "CALL queue $sem / $entry $writer $ticket"},
-      {15, "CALL raise $votes / $token $fence $life $terms $fence"},
-      {8, "CALL raise $both / $token $fence $life $terms $fence"},
-      {8, "CALL raise $permit quorumlock:fence:$sem / $token $fence $life $terms $fence"},
+      {15, "CALL raise $votes / $token $fence $terms $fence $life $life"},
+      {8, "CALL raise $both / $token $fence $terms $fence $life $life"},
+      {8, "CALL raise $permit quorumlock:fence:$sem / $token $fence $terms $fence $life $life"},
       {3, "CALL rights absent / quorumlock:wake:-"},
       {20, "CALL release / $given"},
       {25, "CALL release_all $lock / $token $nobody $nobody 0 $barred"},
       {12, "CALL release_all $one $two / $token $nobody $nobody 0 $barred"},
       {20, "CALL release_all $sem / $token $nobody $nobody $slot 0"},
-      {10, "CALL renew $lock / $ttl $flag $life $renewed $late $terms $fence"},
-      {8, "CALL renew $one $two / $ttl $flag $life $renewed $renewed $late $terms $fence"},
-      {25, "CALL renew_all $votes / $token $ttl $fence $flag $life $by 0 0 $late $terms $fence"},
-      {15, "CALL renew_all $both / $token $ttl $fence $flag $life $mode 0 0 $late $terms $fence"},
+      {10, "CALL renew $lock / $ttl $flag $renewed $late $terms $fence $life $life"},
+      {8, "CALL renew $one $two / $ttl $flag $renewed $renewed $late $terms $fence $life $life"},
+      {25,
+       "CALL renew_all $votes / $token $ttl $fence $flag $by 0 0 $late $terms $fence $life $life"},
+      {15,
+       "CALL renew_all $both / $token $ttl $fence $flag $mode 0 0 $late $terms $fence $life $life"},
       {20,
-       "CALL renew_all $sem quorumlock:fence:$sem / $token $ttl $fence $flag $life w $slot "
-       "$capacity "
-       "$late $terms $fence"},
+       "CALL renew_all $sem quorumlock:fence:$sem / $token $ttl $fence $flag w $slot $capacity "
+       "$late $terms $fence $life $life"},
       {8, "CALL repair $repairer $counters / me 2000 $life $fence $fence"},
       {2, "CALL repair $repairer $counters / another 2000 $life $fence $fence"},
       {5, "CALL replace $enrolment $candidate / $terms $waits $life"},
@@ -297,7 +296,7 @@ std::vector<std::string_view> states_of_a_lock() {
       "SET $sem 3 ; SET quorumlock:permit:$job:1 token-1 PX 30000 ; SET quorumlock:permit:$job:2 "
       "token-2 PX 900 ; HSET quorumlock:permit:$job:3 a b ; SET quorumlock:fence:$sem 9",
       "SET $sem 2 ; SET quorumlock:permit:$job:2 token-1",
-      "SET $candidate run-1:abc@30000,86400@#f.0s.e;1 ; SET $repairer another ; SET $members old",
+      "SET $candidate run-1:abc@#f.0s.e;1 ; SET $repairer another ; SET $members old",
   };
 }
 

@@ -229,8 +229,8 @@ TEST(Differential, OddCountersAreAnErrorAndGiveNoTokenOrLock) {
     // A renewal of several locks goes on with the others: the lock is gone from this node.
     const std::string before = begin(odd);
     const Reply renewed =
-        twins.ask(draw.command("CALL renew $one / 9000 1 9000 mine 7 "
-                               "9000000 $latest $usual 0",
+        twins.ask(draw.command("CALL renew $one / 9000 1 mine 7 "
+                               "9000000 $latest $usual 0 9000 9000",
                                twins.now_us()));
     EXPECT_EQ(to_text(renewed, twins.now_us()), "{now 3}");
     EXPECT_EQ(twins.real_keys(), before);

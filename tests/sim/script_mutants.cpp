@@ -25,8 +25,8 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {sets_in_part, &acquire_all_script, "if not granted then return",
        "if not granted and n == 1 then return"},
       {fence_of_the_first_lock_only, &acquire_all_script,
-       "last = math.max(last, counter or time - ARGV[5] * 500)",
-       "if i == 1 then last = math.max(last, counter or time - ARGV[5] * 500) end"},
+       "last = math.max(last, counter or time - ARGV[15] * 500)",
+       "if i == 1 then last = math.max(last, counter or time - ARGV[15] * 500) end"},
       {first_lock_read_only, &acquire_all_script, "granted = false",
        "granted = granted and reads and i > 1"},
 
@@ -51,7 +51,7 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {capacity_not_compared, &acquire_all_script,
        "if is_another(KEYS[1], recorded, capacity) then", "if false then"},
       {capacity_not_compared, &renew_all_script,
-       "if is_another(KEYS[1], recorded, tonumber(ARGV[8])) then", "if false then"},
+       "if is_another(KEYS[1], recorded, tonumber(ARGV[7])) then", "if false then"},
       {nobody_woken_by_the_winner, &release_all_script, "elseif slot > 0 and left == 1 then",
        "elseif false then"},
 
@@ -106,7 +106,7 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {replant_before_the_decision, &raise_script, "if not ours then return",
        "if n == 1 and redis.call('EXISTS', KEYS[1]) == 0 then\n"
        "  local fence = math.max(greatest, ARGV[2])\n"
-       "  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[3])\n"
+       "  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[5])\n"
        "  redis.call('SET', KEYS[1], ARGV[1], 'PX', '1000')\n"
        "  return {1, tonumber(ARGV[2]), time}\n"
        "end\n"
@@ -122,25 +122,24 @@ const std::vector<ScriptMistake>& script_mistakes() {
 
       // Renewal.
       {confirm_without_enrolment, &renew_script,
-       "if found[1] ~= ARGV[#ARGV - 1] then return {time, ''} end", ""},
+       "if found[1] ~= ARGV[last + 2] then return {time, ''} end", ""},
       {replant_without_enrolment, &renew_script,
-       "if found[1] ~= ARGV[#ARGV - 1] then return {time, ''} end", ""},
-      {replant_without_enrolment, &renew_script, "local token = ARGV[3 * i + 1]",
-       "local token = ARGV[3 * i + 1]\n"
-       "if found[1] ~= ARGV[#ARGV - 1] and found[i + 1] == token then return {time, ''} end"},
+       "if found[1] ~= ARGV[last + 2] then return {time, ''} end", ""},
+      {replant_without_enrolment, &renew_script, "local token = ARGV[3 * i]",
+       "local token = ARGV[3 * i]\n"
+       "if found[1] ~= ARGV[last + 2] and found[i + 1] == token then return {time, ''} end"},
       {expiry_shortened, &renew_script,
        "if type(redis.pcall('PEXPIRE', lock, ARGV[1], 'GT')) == 'number' then",
        "if redis.call('PEXPIRE', lock, ARGV[1]) then"},
-      {renewal_without_an_end, &renew_script, "if sent > 0 and time >= sent + ARGV[3 * i + 3] then",
+      {renewal_without_an_end, &renew_script, "if sent > 0 and time >= sent + ARGV[3 * i + 2] then",
        "if false then"},
       {renewal_without_an_end, &renew_script, "if stays or sent == 0 then", "if stays then"},
       {renewal_without_an_end, &renew_all_script, "if over > 0 and time >= over then",
        "if false then"},
       {renewal_without_an_end, &renew_all_script, "if over == 0 then", "if false then"},
-      {mark_not_left, &renew_script, "if math.max(counted, ARGV[#ARGV]) > least then",
-       "if false then"},
+      {mark_not_left, &renew_script, "if math.max(counted, floor) > least then", "if false then"},
       {mark_not_left_of_sets, &renew_all_script,
-       "if slot == 0 and not reads and holders[i] == nil and math.max(counted, ARGV[11]) > fence "
+       "if slot == 0 and not reads and holders[i] == nil and math.max(counted, ARGV[10]) > fence "
        "then",
        "if false then"},
       {mark_not_looked_at, &renew_all_script, "elseif mode == 't' and", "elseif false and"},

@@ -58,13 +58,15 @@ class ScriptsRefused : public testing::Test {
 };
 
 TEST_F(ScriptsRefused, AReaderLeavesNoKeyWithoutExpiry) {
-  expect_nothing_left(redis::acquire_all_script, {"lock"},
-                      {"30000", "0", "0", "9000", "0", "", "0", "0", "r", "0", "0", "ours", "0"});
+  expect_nothing_left(
+      redis::acquire_all_script, {"lock"},
+      {"30000", "0", "0", "0", "", "0", "0", "r", "0", "0", "ours", "0", "9000", "9000"});
 }
 
 TEST_F(ScriptsRefused, AReaderOfSeveralLeavesNoKeyWithoutExpiry) {
-  expect_nothing_left(redis::acquire_all_script, {"one", "two"},
-                      {"30000", "0", "0", "9000", "0", "", "0", "0", "r", "0", "0", "ours", "0"});
+  expect_nothing_left(
+      redis::acquire_all_script, {"one", "two"},
+      {"30000", "0", "0", "0", "", "0", "0", "r", "0", "0", "ours", "0", "9000", "9000"});
 }
 
 }  // namespace

@@ -88,10 +88,10 @@ void Cluster::enrol(int node) {
   std::string members = names.at(static_cast<std::size_t>(node)) + " s - ";
   std::ranges::sort(names);
   for (const std::string& name : names) members += (&name == &names[0] ? "" : ",") + name;
+  members += " - " + std::to_string(settings_.max_ttl.count()) + ",86400";
   raw(node, {"SET", "quorumlock:members", members});
   raw(node, {"SET", "quorumlock:enrolment",
-             run_id + ":" + std::to_string(++enrolments_) + "@" +
-                 std::to_string(settings_.max_ttl.count()) + ",86400@" + settings_.mark +
+             run_id + ":" + std::to_string(++enrolments_) + "@" + settings_.mark +
                  "#0000000000000001.0s." + digest(members)});
 }
 

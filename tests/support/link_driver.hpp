@@ -104,7 +104,7 @@ class LinkDriver {
   void send(int number, CommandKind kind = CommandKind::set) {
     std::string bytes;
     redis::append_command(bytes, {"PING", std::to_string(number)});
-    if (redis::says_enrolment(kind)) bytes[1] = '4';  // the link appends two words
+    if (redis::says_enrolment(kind)) bytes[1] = '6';  // the link appends four words
     link.send(now, tag(number, kind), bytes);
     pull();
   }
@@ -184,7 +184,7 @@ class LinkDriver {
              bulk(std::to_string(server.most_lag_s));
     }
     if (greeting == "MGET quorumlock:enrolment quorumlock:members") {
-      const std::string own = server.run_id + ":abc@30000,86400";
+      const std::string own = server.run_id + ":abc";
       if (server.enrolment == "") return "*2\r\n$-1\r\n$-1\r\n";
       return both(server.enrolment.value_or(own), server.members.value_or(members()));
     }

@@ -26,7 +26,7 @@ inline redis::Enrolment::Others all_agree(const redis::Membership& as) {
 
 /// A record or candidate with the mark of this membership, unless it has one or is neither.
 inline std::string with_mark(const std::string& text, const redis::Membership& membership) {
-  static const std::regex before_mark("^([^:]*:[^:@]*@[0-9]+,[0-9]+)(@[^:#]*)?(:|$)");
+  static const std::regex before_mark("^([^:]+:[^:@#;]+)(@[^:#;]*)?(:|;|$)");
   std::smatch found;
   if (!std::regex_search(text, found, before_mark)) return text;
   const std::string groups = found[2].matched ? found[2].str() : "@";

@@ -17,6 +17,12 @@ class SessionDriver {
   using Server = LinkDriver::Server;
   /// Short, so that a quarantine takes two looks.
   static constexpr core::Duration max_ttl = 1s;
+  /// A list with that max_ttl that was founded once, as this node carries it.
+  static redis::Membership listed(const std::string& node, redis::NodeNames list) {
+    redis::Membership its = founded(node, std::move(list));
+    its.to_terms.max_ttl_ms = max_ttl / 1ms;
+    return its;
+  }
   static constexpr core::Duration node_timeout = 500ms;
 
   explicit SessionDriver(int nodes)
@@ -29,14 +35,12 @@ class SessionDriver {
     for (std::size_t i = 0; i < servers.size(); ++i) {
       servers[i].run_id = "run" + std::to_string(i + 1);
       servers[i].enrolment = record(static_cast<int>(i));
-      servers[i].members = founded(name(static_cast<int>(i)), names(nodes));
+      servers[i].members = listed(name(static_cast<int>(i)), names(nodes));
     }
   }
 
   /// The record that enrols this node.
-  static std::string record(int node) {
-    return "run" + std::to_string(node + 1) + ":abc@1000,86400";
-  }
+  static std::string record(int node) { return "run" + std::to_string(node + 1) + ":abc"; }
 
   static std::string name(int node) { return "n" + std::to_string(node + 1); }
   static redis::NodeNames names(int nodes) {
@@ -149,14 +153,17 @@ class SessionDriver {
       reply(node, "", LinkDriver::answer_to(asks.front(), servers[static_cast<std::size_t>(node)]));
     }
   }
-  /// This node answers that the first proposed candidate stands.
+  /// This node answers that the first proposed candidate stands, which is for the node's list.
   void look(int node) {
     ASSERT_FALSE(asked(node).empty()) << "n" << node + 1 << " is not looked at";
     const std::string& command = asked(node).front();
     std::string& stands = standing_[node];
     const std::size_t life = command.rfind(' ');
     const std::size_t before = command.rfind(' ', life - 1) + 1;
-    if (stands.empty()) stands = command.substr(before, life - before);
+    if (stands.empty()) {
+      stands = with_mark(command.substr(before, life - before),
+                         *servers[static_cast<std::size_t>(node)].members);
+    }
     const std::string begun = ":" + std::to_string(candidates_begin) + "\r\n";
     reply(node, "EVAL candidate", "*3\r\n:2\r\n" + LinkDriver::bulk(as_it_stands(stands)) + begun);
   }
@@ -170,10 +177,11 @@ class SessionDriver {
                                               .max_ttl = max_ttl},
                                    .links = {}};
     for (int node = 1; node <= nodes; ++node) {
-      config.links.push_back({{.host = "n" + std::to_string(node)},
-                              node_timeout,
-                              LinkDriver::connect_timeout,
-                              {.max_ttl = max_ttl, .node = "n" + std::to_string(node)}});
+      config.links.push_back(
+          {{.host = "n" + std::to_string(node)},
+           node_timeout,
+           LinkDriver::connect_timeout,
+           {.named = {.max_ttl_ms = max_ttl / 1ms}, .node = "n" + std::to_string(node)}});
     }
     return config;
   }

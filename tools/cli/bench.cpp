@@ -42,7 +42,8 @@ std::vector<std::string> resources(int count) {
 
 /// Returns a short ttl, so that no lock stays for long even if this program is killed.
 std::chrono::nanoseconds ttl_for(const Options& options) {
-  return std::min<std::chrono::nanoseconds>(std::chrono::seconds(5), options.max_ttl);
+  const std::chrono::nanoseconds most = std::chrono::seconds(5);
+  return std::min(most, options.max_ttl.value_or(most));
 }
 
 Json latencies(const std::vector<std::uint32_t>& samples) {

@@ -141,11 +141,9 @@ int start_again(const Globals& globals, const ClusterArguments& asked, const Clu
   }
   Options options = options_of(globals, record);
   if (const std::size_t started = bring_up(record.nodes(), signals); started > 0) {
-    const auto wait = std::chrono::ceil<std::chrono::seconds>(options.max_ttl);
     Globals::warn("started " + std::to_string(started) + " of " + std::to_string(record.size) +
                   " nodes again, with their data: they may have forgotten locks and vote once "
-                  "max_ttl, " +
-                  std::to_string(wait.count()) + " s, has passed; waiting for that");
+                  "max_ttl has passed; waiting for that");
     wait_for_votes(globals, std::move(options), signals);
   }
   show(globals, record, answering(record.nodes()));

@@ -180,7 +180,7 @@ ClusterStatus wait_for_votes(const Globals& globals, Options options, Signals& s
 void add_enroll(CLI::App& app, Globals& globals, Action& chosen) {
   auto asked = std::make_shared<EnrollArguments>();
   CLI::App& command =
-      *app.add_subcommand("enroll", "wait until every node may vote; also changes their max_ttl");
+      *app.add_subcommand("enroll", "wait until every node may vote; changes no list and no terms");
   CLI::Option* as_new = command.add_flag(
       "--new", asked->as_new, "at once: your word that no client can hold a lock on them yet");
   command.add_flag("--force", asked->force, "also nodes that were enrolled or have keys of ours")
@@ -196,9 +196,8 @@ void add_enroll(CLI::App& app, Globals& globals, Action& chosen) {
       "for each node that it has enrolled, or with --json a document. Its user needs an "
       "operator's\n"
       "rights. It gives no operator's word: nodes for which too few others vouch wait for enroll\n"
-      "without --watch, and max_ttl stays. A service manager that sets NOTIFY_SOCKET hears "
-      "READY=1\n"
-      "after the first look, and WATCHDOG=1 if it sets WATCHDOG_USEC.");
+      "without --watch. A service manager that sets NOTIFY_SOCKET hears READY=1 after the first\n"
+      "look, and WATCHDOG=1 if it sets WATCHDOG_USEC.");
   command
       .add_flag_callback(
           "--trust-disk",

@@ -213,9 +213,9 @@ class Work {
       }
       if (old.empty() || asked_.force) return;
       const std::string waits =
-          "connections of clients with other nodes: " + std::to_string(old.size()) +
+          "connections of clients with other nodes or terms: " + std::to_string(old.size()) +
           ", the first at " + old.front();
-      say("the change is announced; give these clients the new nodes: " + waits);
+      say("the change is announced; give these clients the new list: " + waits);
       pause(between_looks_of_members, waits);
     }
   }
@@ -308,7 +308,8 @@ class Work {
 void add_members(CLI::App& app, Globals& globals, Action& chosen) {
   auto asked = std::make_shared<MembersArguments>();
   CLI::App& command = *app.add_subcommand(
-      "members", "show the list that the nodes vote for; change it to the configured nodes");
+      "members",
+      "show the list that the nodes vote for; change it, or its max_ttl and fencing_memory");
   const auto add = [&](CLI::App& to) {
     to.add_option_function<std::string>(
           "--from", [asked](const std::string& file) { asked->from = file; },

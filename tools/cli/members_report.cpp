@@ -21,6 +21,21 @@ std::string clients_of(const Member& member) {
   return std::to_string(member.old_clients->size());
 }
 
+/// Returns " with max_ttl 30s and fencing_memory 1d", if the change is about that.
+std::string terms_of(const MembersReport& report, bool next) {
+  const bool same =
+      report.max_ttl == report.new_max_ttl && report.fencing_memory == report.new_fencing_memory;
+  if (same || !report.max_ttl || !report.fencing_memory) return {};
+  return " with max_ttl " + to_text(next ? *report.new_max_ttl : *report.max_ttl) +
+         " and fencing_memory " +
+         to_text(next ? *report.new_fencing_memory : *report.fencing_memory);
+}
+
+template <class Duration>
+Json ms_of(const std::optional<Duration>& span) {
+  return span ? Json(std::chrono::milliseconds(*span).count()) : Json();
+}
+
 }  // namespace
 
 std::string members_text(const std::vector<MembersReport>& groups, std::size_t width) {
@@ -55,12 +70,13 @@ std::string plan_text(const MembersReport& report) {
   const std::ptrdiff_t after = quorum(report.new_list.size());
   const std::string of_new = std::to_string(after) + " of its " + std::to_string(all) + " nodes";
   std::string text =
-      "plan: from {" + in_words(report.list) + "} to {" + in_words(report.new_list) +
-      "}\n  1. announce: nodes serve clients with either list, and new nodes vote max_ttl later; a "
+      "plan: from {" + in_words(report.list) + "}" + terms_of(report, false) + " to {" +
+      in_words(report.new_list) + "}" + terms_of(report, true) +
+      "\n  1. announce: nodes serve clients with either list, and new nodes vote max_ttl later; a "
       "client with the new one needs " +
       std::to_string(before) + " of the " + std::to_string(shared) + " nodes of both lists, and " +
       of_new +
-      "\n  2. give all clients the new nodes\n  3. commit: clients with the old nodes are refused "
+      "\n  2. give all clients the new list\n  3. commit: clients with the old list are refused "
       "from then on; max_ttl later the list is settled, and " +
       of_new + " are enough\n";
   const std::ptrdiff_t down = std::min(shared - before, all - after);
@@ -95,6 +111,10 @@ Json members_json(const std::vector<MembersReport>& groups) {
                    {"done", group.done},
                    {"list", group.list},
                    {"new_list", group.new_list},
+                   {"max_ttl_ms", ms_of(group.max_ttl)},
+                   {"fencing_memory_ms", ms_of(group.fencing_memory)},
+                   {"new_max_ttl_ms", ms_of(group.new_max_ttl)},
+                   {"new_fencing_memory_ms", ms_of(group.new_fencing_memory)},
                    {"members", std::move(members)},
                    {"next_step", group.next_step}});
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,7 +18,7 @@
 // this.
 namespace quorumlock::detail {
 
-/// A coordinator that enrols nodes anew that have other terms.
+/// A coordinator that enrols nodes anew that have other groups.
 QUORUMLOCK_EXPORT Result<Coordinator> create_to_enrol(Options options);
 /// A coordinator that changes nothing on the nodes unless it is asked to, and asks for no vote.
 QUORUMLOCK_EXPORT Result<Coordinator> create_to_look(Options options);
@@ -29,6 +30,9 @@ struct ListedNode {
   std::string name{};          ///< its name in the list
   std::string record{};        ///< the record that it would be enrolled with now
   std::uint64_t founding = 0;  ///< of the list that would be founded now
+  // Its terms.
+  std::chrono::milliseconds max_ttl{};
+  std::chrono::seconds fencing_memory{};
   /// A clause, if another address leads to the same server, or if it does not say which run it is.
   std::string unfit{};
   bool is_enrolled = false;  ///< whether its record lets it vote

@@ -1,8 +1,9 @@
 -- Acquires locks to write, one after the other, for callers that are not in the line: callers that do not wait,
 -- and the first attempt of callers that would enter the line if refused.
 --
---   ARGV     ttl ms, client's wall clock us, counters' life ms (0: no fencing), the greatest fence seen of all these
---            locks, then for each lock its key, its token and the greatest fence seen of it, then enrolment, floor
+--   ARGV     ttl ms, client's wall clock us, fencing (1 or 0), the greatest fence seen of all these locks, then for
+--            each lock its key, its token and the greatest fence seen of it, then enrolment, floor, counters' life
+--            ms, for how many ms an absent counter has not been written at the least
 --   returns  {time, fence}  all were granted, with this fence (0: no fencing)
 --            {time, then four values for each lock}, and in the end a list of the holders, one for each lock
 --              1, fence, 0, 0  granted
@@ -13,8 +14,9 @@
 -- The locks are not among KEYS: the server would refuse the whole call for one key that this user may not touch.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
-local words, last = ARGV, #ARGV - 2
-local wall, life, floor = tonumber(words[2]), words[3], words[last + 2]
+local words, last = ARGV, #ARGV - 4
+local wall, floor, begins = tonumber(words[2]), words[last + 2], time - words[last + 4] * 500
+local life = words[3] == '0' and '0' or words[last + 3]
 local lines, counters, at = {}, {'quorumlock:enrolment'}, 1
 for i = 5, last, 3 do
   local lock = words[i]
@@ -28,7 +30,7 @@ if (found.err and redis.call('GET', counters[1]) or found[1]) ~= ARGV[last + 1] 
 -- Usually nobody waits for the locks, and their counters are behind the client's clock, which then is the fence of
 -- all.
 local is_usual = redis.pcall('EXISTS', unpack(lines)) == 0 and not found.err and (life == '0' or
-  (wall > tonumber(floor) and wall > tonumber(words[4]) and wall <= time + 60000000 and wall > time - life * 500))
+  (wall > tonumber(floor) and wall > tonumber(words[4]) and wall <= time + 60000000 and wall > begins))
 
 -- Handles every other case. It uses few variables from outside, since Lua would create each of them anew in every
 -- call of the script.
@@ -49,7 +51,7 @@ local function carefully(lock, token, seen)
     local before, ends = front(lock, holder, false, 1, {})
     if holder == nil and not before[1] then
       if life ~= '0' then
-        local fence = math.max(math.max(counter or time - life * 500, seen, floor) + 1,
+        local fence = math.max(math.max(counter or begins, seen, floor) + 1,
           math.min(wall, time + 60000000))
         --> cap
         -- The counter is written first, because a script that fails half-way is not undone. GET makes SET refuse

@@ -2,9 +2,10 @@
 -- semaphore is such a lock. A waiter that is not in the line enters it, whether it is granted the locks or not.
 --
 --   KEYS     locks, their counters in the same order; for a permit the semaphore and its counter
---   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counters' life ms, fencing (1 or 0),
+--   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, fencing (1 or 0),
 --            waiter (empty: not in any line), ticket, an entry's life ms, "w" to write or "r" to read,
---            slot (0: a lock), capacity, enrolment, floor
+--            slot (0: a lock), capacity, enrolment, floor, counters' life ms, for how many ms an absent counter
+--            has not been written at the least
 --   returns  {1, fence, time, next}  granted, with one fence greater than all counters. The entries stay. `next`
 --                                    is the number of the next waiter if there is one lock and both are of one
 --                                    process, else 0.
@@ -19,17 +20,17 @@
 local function acquire()
   --> now
   local n = #KEYS / 2
-  local waiter, reads, slot, capacity = ARGV[7], ARGV[10] == 'r', 0, 0
+  local waiter, reads, slot, capacity = ARGV[6], ARGV[9] == 'r', 0, 0
   --> read_mark
   --> line
   --> front
   local permit_of, free_slot, capacity_of, is_another
   local found = redis.call('MGET', 'quorumlock:enrolment', unpack(KEYS, n + 1))
-  if found[1] ~= ARGV[13] then return {-1, 0, time} end
+  if found[1] ~= ARGV[12] then return {-1, 0, time} end
   local locks = KEYS
-  if ARGV[11] ~= '0' then
+  if ARGV[10] ~= '0' then
     --> permits
-    slot, capacity = tonumber(ARGV[11]), tonumber(ARGV[12])
+    slot, capacity = tonumber(ARGV[10]), tonumber(ARGV[11])
     local recorded, odd = capacity_of(KEYS[1])
     if odd then return odd end
     if is_another(KEYS[1], recorded, capacity) then return {-2, recorded, time} end
@@ -40,8 +41,8 @@ local function acquire()
     local written = found[i + 1]
     --> counter
     fence = math.max(fence, counter or 0)
-    -- An absent counter has not been written for its whole life, by this node's own clock.
-    last = math.max(last, counter or time - ARGV[5] * 500)
+    -- An absent counter has not been written for so long by this node's own clock.
+    last = math.max(last, counter or time - ARGV[15] * 500)
     local holder
     if redis.call('EXISTS', locks[i]) == 1 then
       --> holder
@@ -52,7 +53,7 @@ local function acquire()
     local before, ends, after = front(KEYS[i], holder, reads, 1, {}, waiter)
     if waiter ~= '' and not after and not redis.call('ZSCORE', line_of(KEYS[i]), waiter) then
       --> enter
-      enter(KEYS[i], waiter, ARGV[8], ARGV[9])
+      enter(KEYS[i], waiter, ARGV[7], ARGV[8])
       before, ends, after = front(KEYS[i], holder, reads, 1, {}, waiter)
     end
     behind = after
@@ -77,15 +78,15 @@ local function acquire()
     greatest = math.max(greatest, redis.call('ZRANGE', line_of(KEYS[i]), '-1', '-1', 'WITHSCORES')[2] or 0)
   end
   if not granted then return {0, fence, time, due, greatest, first or (slot > 0 and 0 or '')} end
-  if ARGV[6] == '1' then
-    fence = math.max(last + 1, ARGV[3] + 1, ARGV[14] + 1, math.min(tonumber(ARGV[4]), time + 60000000))
+  if ARGV[5] == '1' then
+    fence = math.max(last + 1, ARGV[3] + 1, ARGV[13] + 1, math.min(tonumber(ARGV[4]), time + 60000000))
     --> cap
     -- The counters are written first, because a script that fails half-way is not undone. GET makes SET refuse
     -- another kind of value.
     local text = string.format('%.0f', fence)
-    for i = 1, n do redis.call('SET', KEYS[n + i], text, 'PX', ARGV[5], 'GET') end
+    for i = 1, n do redis.call('SET', KEYS[n + i], text, 'PX', ARGV[14], 'GET') end
   end
-  if slot > 0 then redis.call('SET', KEYS[1], ARGV[12], 'PX', ARGV[5], 'GET') end
+  if slot > 0 then redis.call('SET', KEYS[1], ARGV[11], 'PX', ARGV[14], 'GET') end
   for i = 1, n do
     if reads then
       --> join
@@ -95,7 +96,7 @@ local function acquire()
     end
     if waiter ~= '' and slot == 0 then
       redis.call('HSET', grants_of(KEYS[i]), waiter, ARGV[1])
-      redis.call('PEXPIRE', grants_of(KEYS[i]), 2 * math.min(ARGV[9], 86400000))
+      redis.call('PEXPIRE', grants_of(KEYS[i]), 2 * math.min(ARGV[8], 86400000))
     end
   end
   local next = not reads and waiter ~= '' and n == 1 and behind or ''

@@ -2,7 +2,7 @@
 -- whose fencing token the node's counter is at is told, and may note: a later holder has raised the counter.
 --
 --   KEYS     counter of the name's lock, last period that is done
---   ARGV     fencing token, period that is done (empty: only tell), ms for which this is kept, enrolment, floor
+--   ARGV     fencing token, period that is done (empty: only tell), ms for which this is kept, enrolment and what else the link appends
 --   returns  {1, first period that is not done, time}
 --            {3, 0, time}   the counter is not at this token; nothing was touched
 --            {-1, 0, time}  not enrolled; nothing was touched

@@ -2,7 +2,7 @@
 -- every lock: otherwise two holders could have the same fencing token, or a later one the smaller.
 --
 --   KEYS     locks, their counters in the same order; for a permit its slot and the semaphore's counter
---   ARGV     token, fence, counters' life ms, enrolment, floor
+--   ARGV     token, fence, enrolment, floor, counters' life ms
 --   returns  {1, fence, time}            raised
 --            {0, greatest counter, time}  a counter is as high already; none is raised
 --            {3, greatest counter, time}  a lock is not this token's
@@ -12,7 +12,7 @@ local n = #KEYS / 2
 --> read_mark
 --> holder
 local found = redis.call('MGET', 'quorumlock:enrolment', unpack(KEYS, n + 1))
-if found[1] ~= ARGV[4] then return {-1, 0, time} end
+if found[1] ~= ARGV[3] then return {-1, 0, time} end
 local greatest, ours = 0, true
 for i = 1, n do
   local written = found[i + 1]
@@ -28,5 +28,5 @@ if not ours then return {3, greatest, time} end
 local fence = tonumber(ARGV[2])
 --> cap
 if greatest >= fence then return {0, greatest, time} end
-for i = 1, n do redis.call('SET', KEYS[n + i], ARGV[2], 'PX', ARGV[3], 'GET') end
+for i = 1, n do redis.call('SET', KEYS[n + i], ARGV[2], 'PX', ARGV[5], 'GET') end
 return {1, fence, time}

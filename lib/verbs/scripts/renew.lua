@@ -1,9 +1,9 @@
 -- Renews locks. An expiry is never shortened, since a slow command must not end what a later one has promised.
 --
 --   KEYS     locks
---   ARGV     ttl ms, re-plant locks that are gone (1 or 0), counters' life ms, then for each lock its token, its
---            fence (0: none) and how many us its validity had left when this was sent, then this node's time us
---            at that moment at the least (0: unknown), enrolment, floor
+--   ARGV     ttl ms, re-plant locks that are gone (1 or 0), then for each lock its token, its fence (0: none) and
+--            how many us its validity had left when this was sent, then this node's time us at that moment at the
+--            least (0: unknown), enrolment, floor, counters' life ms
 --   returns  {time, votes}: one digit for each lock, or none if the node is not enrolled and nothing was touched
 --            0  another token has the lock
 --            1  this token has it, for at least ttl from now
@@ -15,8 +15,9 @@
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', 'quorumlock:enrolment', unpack(KEYS))
-if found[1] ~= ARGV[#ARGV - 1] then return {time, ''} end
-local sent = tonumber(ARGV[#ARGV - 2])
+local last = #ARGV - 5
+if found[1] ~= ARGV[last + 2] then return {time, ''} end
+local sent, floor, life = tonumber(ARGV[last + 1]), ARGV[last + 3], ARGV[last + 4]
 
 local function exists(key) return redis.call('EXISTS', key) == 1 end
 -- Returns nil if the key is set, or the vote for this lock: the others are still renewed if there is no memory for
@@ -41,11 +42,11 @@ local function replant(lock, token, fence)
   local whole = counted and counted >= 0 and counted < 9007199254740992 and counted % 1 == 0
   if not whole then return '3' end
   local why
-  if math.max(counted, ARGV[#ARGV]) > least then
+  if math.max(counted, floor) > least then
     -- Another holder may have had the lock here since, so an extend by token must not count this node.
-    why = why_not_set('quorumlock:replanted:' .. lock, token, 'PX', ARGV[3], 'GET')
+    why = why_not_set('quorumlock:replanted:' .. lock, token, 'PX', life, 'GET')
   end
-  if not why and counted < least then why = why_not_set(counter, fence, 'PX', ARGV[3], 'GET') end
+  if not why and counted < least then why = why_not_set(counter, fence, 'PX', life, 'GET') end
   return why or why_not_set(lock, token, 'PX', ARGV[1], 'GET') or '2'
 end
 
@@ -57,8 +58,8 @@ end
 
 local votes = {}
 for i = 1, #KEYS do
-  local token = ARGV[3 * i + 1]
-  if sent > 0 and time >= sent + ARGV[3 * i + 3] then
+  local token = ARGV[3 * i]
+  if sent > 0 and time >= sent + ARGV[3 * i + 2] then
     votes[i] = '4'
   elseif found[i + 1] == token then
     extend(KEYS[i])
@@ -66,7 +67,7 @@ for i = 1, #KEYS do
   elseif found[i + 1] then
     votes[i] = '0'
   else
-    votes[i] = replant(KEYS[i], token, ARGV[3 * i + 2])
+    votes[i] = replant(KEYS[i], token, ARGV[3 * i + 1])
   end
 end
 return {time, table.concat(votes)}

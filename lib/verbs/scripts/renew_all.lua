@@ -3,9 +3,9 @@
 -- downgraded.
 --
 --   KEYS     locks, their counters in the same order; for a permit the semaphore and its counter
---   ARGV     token, ttl ms, fence (0: none), re-plant locks that are gone (1 or 0), counters' life ms, "w" to
---            write, "r" to read, "t" to write by the token alone, slot (0: a lock), capacity, this
---            node's time us from which on this is too late (0: unknown), enrolment, floor
+--   ARGV     token, ttl ms, fence (0: none), re-plant locks that are gone (1 or 0), "w" to write, "r" to
+--            read, "t" to write by the token alone, slot (0: a lock), capacity, this node's time us from which on
+--            this is too late (0: unknown), enrolment, floor, counters' life ms
 --   returns  {1, greatest counter, time}    all are this token's, for at least ttl from now
 --            {2, greatest counter, time}    the same, and some of them were re-planted
 --            {0, greatest counter, time}    one is another's, or the node has forgotten the semaphore and gives
@@ -16,7 +16,7 @@
 -- Only 1 and 2 have prolonged anything. For "t" a lock that was re-planted after another's hold counts as gone.
 --> now
 local n = #KEYS / 2
-local token, ttl, mode, slot, over = ARGV[1], tonumber(ARGV[2]), ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[9])
+local token, ttl, mode, slot, over = ARGV[1], tonumber(ARGV[2]), ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[8])
 local reads = mode == 'r'
 --> read_mark
 --> holder
@@ -31,7 +31,7 @@ end
 --> blame
 local function renew()
   local found = redis.call('MGET', 'quorumlock:enrolment', unpack(KEYS, n + 1))
-  if found[1] ~= ARGV[10] then return {-1, 0, time} end
+  if found[1] ~= ARGV[9] then return {-1, 0, time} end
   if over > 0 and time >= over then return {4, 0, time} end
   local locks = KEYS
   if slot > 0 then locks = {permit_of(KEYS[1], slot)} end
@@ -66,19 +66,19 @@ local function renew()
     if slot > 0 then
       local recorded, odd = capacity_of(KEYS[1])
       if odd then return odd end
-      if is_another(KEYS[1], recorded, tonumber(ARGV[8])) then return {0, greatest, time} end
+      if is_another(KEYS[1], recorded, tonumber(ARGV[7])) then return {0, greatest, time} end
     end
     for i = 1, n do
       local counted, fence = tonumber(found[i + 1]) or 0, tonumber(ARGV[3])
-      if slot == 0 and not reads and holders[i] == nil and math.max(counted, ARGV[11]) > fence then
+      if slot == 0 and not reads and holders[i] == nil and math.max(counted, ARGV[10]) > fence then
         -- For the mark see renew.lua.
-        redis.call('SET', 'quorumlock:replanted:' .. KEYS[i], token, 'PX', ARGV[5], 'GET')
+        redis.call('SET', 'quorumlock:replanted:' .. KEYS[i], token, 'PX', ARGV[11], 'GET')
       end
-      if counted < fence then redis.call('SET', KEYS[n + i], ARGV[3], 'PX', ARGV[5], 'GET') end
+      if counted < fence then redis.call('SET', KEYS[n + i], ARGV[3], 'PX', ARGV[11], 'GET') end
     end
     greatest = math.max(greatest, ARGV[3])
   end
-  if slot > 0 then redis.call('SET', KEYS[1], ARGV[8], 'PX', ARGV[5], 'GET') end
+  if slot > 0 then redis.call('SET', KEYS[1], ARGV[7], 'PX', ARGV[11], 'GET') end
   local told = {}
   for i = 1, n do
     local left = redis.call('PTTL', locks[i])

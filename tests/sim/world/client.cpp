@@ -55,11 +55,22 @@ std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& server
     link.endpoint.db = elsewhere && server == 0 ? 1 : 0;
     link.node_timeout = draw.node_timeout;
     link.connect_timeout = draw.plan.empty() ? core::Duration(2s) : draw.node_timeout;
-    link.enrolment.max_ttl = draw.max_ttl;
+    link.enrolment.named = named_terms(draw);
     link.enrolment.node = link.endpoint.member_name(link.endpoint.host);
     links.push_back(link);
   }
   return links;
+}
+
+/// If terms change, a third of the clients follow the nodes, and the others name the terms of one
+/// of the two lists.
+redis::NamedTerms Client::named_terms(const Draw& draw) const {
+  if (draw.other_max_ttl == core::Duration::zero()) {
+    return {terms_of(draw, false).max_ttl_ms, {}};
+  }
+  if (follows || number % 3 == 0) return {};
+  const redis::ListTerms terms = terms_of(draw, number % 3 == 1);
+  return {terms.max_ttl_ms, terms.memory_s};
 }
 
 void Client::list_changed() {

@@ -47,6 +47,7 @@ struct Client {
   ClientClocks clocks;
   std::vector<int> list;    ///< the servers in the next process's configuration
   bool keeps_list = false;  ///< the client is given no other list
+  bool follows = false;     ///< it names no terms, whatever the draw says
   bool elsewhere = false;   ///< the client selects another database of the first server
   std::unique_ptr<detail::Session> session;
   std::vector<Wire> wires;  ///< by the session's number
@@ -59,6 +60,8 @@ struct Client {
   TrueTime waking = TrueTime::max();          ///< when its next turn is planned
 
  private:
+  [[nodiscard]] redis::NamedTerms named_terms(const Draw& draw) const;
+
   std::array<int, core::max_nodes> servers_{};  ///< by the session's numbers
 };
 

@@ -91,18 +91,20 @@ enum class Focus {
   databases,      ///< some clients select another database of one server
   periods,        ///< holders do work once per period, and nodes, clients and records are lost
   forgeries,      ///< one node has a list, a counter or a floor that somebody has made up
+  terms,          ///< operators change max_ttl and fencing_memory, and nodes forget meanwhile
 };
-inline constexpr int focuses = static_cast<int>(Focus::forgeries) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::terms) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 /// The names, in the same order.
 inline constexpr std::string_view focus_names[] = {
-    "everything", "fences",        "order",       "forgetting", "lateness", "clocks",   "giving_up",
-    "raises",     "relapses",      "line",        "sets",       "readers",  "permits",  "pieces",
-    "silence",    "tokens",        "standstills", "disks",      "tenants",  "idleness", "members",
-    "replacing",  "shrinking",     "in_a_row",    "forks",      "founding", "traps",    "unfenced",
-    "hand_overs", "stale_sources", "short_lives", "databases",  "periods",  "forgeries"};
+    "everything",  "fences",    "order",    "forgetting", "lateness",    "clocks",
+    "giving_up",   "raises",    "relapses", "line",       "sets",        "readers",
+    "permits",     "pieces",    "silence",  "tokens",     "standstills", "disks",
+    "tenants",     "idleness",  "members",  "replacing",  "shrinking",   "in_a_row",
+    "forks",       "founding",  "traps",    "unfenced",   "hand_overs",  "stale_sources",
+    "short_lives", "databases", "periods",  "forgeries",  "terms"};
 static_assert(std::size(focus_names) == focuses);
 inline std::string_view to_string(Focus focus) {
   return focus_names[static_cast<std::size_t>(focus)];
@@ -143,6 +145,11 @@ struct Draw {
   bool silences = false;     ///< see Focus::silence
   bool short_lives = false;  ///< see ShortLives
   bool periods = false;      ///< see Periods
+  /// Operators change max_ttl to this one, which is shorter, and back; zero: they do not. Likewise
+  /// fencing_memory.
+  core::Duration other_max_ttl{};
+  core::Duration memory = std::chrono::hours(24), other_memory = std::chrono::hours(24);
+  bool begins_other = false;       ///< the first list has the others of these
   bool stale_source = false;       ///< see StaleSource
   bool late_comer = false;         ///< the last client asks for nothing until long after max_ttl
   int in_order = 0;                ///< percentage of waits that are in the line
@@ -291,6 +298,7 @@ void draw_in_a_row(Draw& draw, test::SeededRandom& random);
 void draw_forks(Draw& draw, test::SeededRandom& random);
 void draw_founding(Draw& draw, test::SeededRandom& random);
 void draw_unfenced(Draw& draw, test::SeededRandom& random);
+void draw_terms(Draw& draw, test::SeededRandom& random);
 /// Draws the options that all draws about a certain change share, with these nodes, spare servers
 /// and lists.
 void draw_a_change(Draw& draw, test::SeededRandom& random, int nodes, int spares,

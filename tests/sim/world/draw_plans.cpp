@@ -208,4 +208,44 @@ void draw_unfenced(Draw& draw, test::SeededRandom& random) {
   draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 30) * 100ms);
 }
 
+/// The nodes stay, and their terms change to and fro.
+void draw_terms(Draw& draw, test::SeededRandom& random) {
+  const bool three = !random.one_in(4);
+  const std::string all = three ? "123" : "12345";
+  draw_a_change(draw, random, three ? 3 : 5, 0, {all, all});
+  draw.clients = random.between(3, 4);
+  draw.lists_differ = false;
+  draw.other_max_ttl = draw.ttl;
+  draw.max_ttl = draw.ttl * random.between(2, 4);
+  draw.begins_other = !random.one_in(3);
+  draw.until = draw.max_ttl * random.between(4, 8);
+  draw.between_faults = draw.until;
+  draw.hold = draw.max_ttl * random.between(2, 20) / 10;
+  draw.faults.clear();
+  if (random.one_in(3)) {
+    // Counters run out while nothing else goes wrong, and clients' clocks say nothing.
+    draw.ttl = draw.other_max_ttl = random.between(2, 4) * 100ms;
+    draw.max_ttl = draw.ttl * 5 / 4;
+    draw.memory = std::chrono::ceil<std::chrono::seconds>(4 * draw.max_ttl);
+    draw.other_memory = draw.memory * random.between(4, 12);
+    if (random.one_in(3)) std::swap(draw.memory, draw.other_memory);
+    draw.begins_other = random.one_in(2);
+    draw.nodes_agree = true;
+    draw.sane_wall_clocks = draw.uneven_paths = false;
+    draw.hold = draw.ttl / 2;
+    draw.every = std::min(draw.memory, draw.other_memory) * random.between(2, 5) / 4;
+    draw.between_looks = draw.every * random.between(1, 4) / 4;
+    draw.between_changes = draw.every;
+    draw.node_timeout = draw.ttl;
+    draw.pause = draw.ttl / 10;
+    draw.until = draw.between_faults = draw.every * random.between(10, 25);
+    return;
+  }
+  draw_forgetting_steps(draw, random);
+  if (random.one_in(3)) {
+    draw.blind_spots = true;
+    draw.faults.push_back(Fault::partition);
+  }
+}
+
 }  // namespace quorumlock::sim

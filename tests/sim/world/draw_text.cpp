@@ -125,6 +125,10 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("stale_source", draw.stale_source);
   visit("short_lives", draw.short_lives);
   visit("periods", draw.periods);
+  visit("other_max_ttl", draw.other_max_ttl);
+  visit("memory", draw.memory);
+  visit("other_memory", draw.other_memory);
+  visit("begins_other", draw.begins_other);
   visit("faults", draw.faults);
 }
 

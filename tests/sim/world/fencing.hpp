@@ -58,6 +58,9 @@ class Fencing {
     }
     last = {text, value};
   }
+  /// Called when a counter is not there. It may come back with the token of a lease that lives,
+  /// which is above all that were given before, but not above a vote that decided nothing.
+  void expired(int node, std::size_t lock) { counters_.erase({node, lock}); }
   /// Called when the order of tokens depends on the nodes' clocks from now on.
   void rests_on_clocks() { counters_hold_ = false; }
   void forgot(int node) {

@@ -163,7 +163,7 @@ bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait,
     case Stage::committed:
       all(change.committing(), "commits");
       if (!change.may_settle()) return false;
-      if (wait.after_look(look.begun, look.begun, change.max_ttl()) > 0s) return false;
+      if (wait.after_look(look.begun, look.begun, change.terms().max_ttl()) > 0s) return false;
       all(change.settling(floor_of(look, change), 0), "settles");
       return false;
     case Stage::other:

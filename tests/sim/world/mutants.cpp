@@ -242,6 +242,13 @@ const std::vector<KnownMutant>& known_mutants() {
        Focus::in_a_row},
       {Mutant::nodes_left_behind, "nodes-left-behind",
        "a node that has missed a decided change is left behind", 500, Focus::shrinking},
+      {Mutant::greater_max_ttl_at_once, "greater-max-ttl-at-once",
+       "a greater max_ttl counts from the announcement", 5000, Focus::terms},
+      {Mutant::unsettled_waits_for_the_old, "unsettled-waits-for-the-old",
+       "a node that forgot waits for the old max_ttl while the list is unsettled", 20000,
+       Focus::terms},
+      {Mutant::longer_memory_at_once, "longer-memory-at-once",
+       "an absent counter begins by the longer fencing_memory at once", 20000, Focus::terms},
   };
   return all;
 }

@@ -9,6 +9,8 @@
 
 namespace quorumlock::sim {
 
+using namespace std::chrono_literals;
+
 namespace {
 
 using Owner = Observer::Owner;
@@ -54,15 +56,15 @@ std::vector<Owner> owners_of(const Words& words, const redis::Script* script) {
   if (script == &redis::release_script) {
     for (std::size_t i = 0; i < args.size(); i += 2) add(args.subspan(i, 1), args[i + 1], true);
   } else if (script == &redis::acquire_script) {
-    for (std::size_t i = 4; i + 3 < args.size(); i += 3) {
+    for (std::size_t i = 4; i + 6 < args.size(); i += 3) {
       add(args.subspan(i, 1), args[i + 1], false);
     }
   } else if (script == &redis::renew_script) {
-    for (std::size_t i = 1; i <= keys; ++i) add(word(2 + i), args[3 * i], false);
+    for (std::size_t i = 1; i <= keys; ++i) add(word(2 + i), args[3 * i - 1], false);
   } else if (script == &redis::acquire_all_script) {
-    add_all(keys / 2, args[10], false);
+    add_all(keys / 2, args[9], false);
   } else if (script == &redis::renew_all_script) {
-    add_all(keys / 2, args[6], false);
+    add_all(keys / 2, args[5], false);
   } else if (script == &redis::release_all_script && args[4] == "0") {
     add_all(keys, args[3], true);
   } else if (script == &redis::raise_script) {
@@ -80,13 +82,13 @@ std::vector<Renewed> renewals_of(const Words& words, const redis::Script* script
     return words[2 + keys + number];
   };
   if (script == &redis::renew_script) {
-    const bool known = words[words.size() - 3] != "0";
-    for (std::size_t i = 1; i <= keys; ++i) all.push_back({words[2 + i], arg(3 * i + 1), known});
-  } else if (script == &redis::renew_all_script && arg(7) != "0") {
-    all.push_back({permit_key(words[3], arg(7)), arg(1), arg(9) != "0"});
-  } else if (script == &redis::renew_all_script && arg(6) != "t") {
+    const bool known = words[words.size() - 5] != "0";
+    for (std::size_t i = 1; i <= keys; ++i) all.push_back({words[2 + i], arg(3 * i), known});
+  } else if (script == &redis::renew_all_script && arg(6) != "0") {
+    all.push_back({permit_key(words[3], arg(6)), arg(1), arg(8) != "0"});
+  } else if (script == &redis::renew_all_script && arg(5) != "t") {
     for (std::size_t i = 1; i <= keys / 2; ++i) {
-      all.push_back({words[2 + i], arg(1), arg(9) != "0"});
+      all.push_back({words[2 + i], arg(1), arg(8) != "0"});
     }
   }
   return all;
@@ -106,6 +108,10 @@ Observer::Expected Observer::before_command(int node, const Words& words) const 
   const redis::Script* const script = script_of(words);
   Expected expected{owners_of(words, script), renewals_of(words, script)};
   for (Renewed& each : expected.renewals) each.before = time_of(node, each);
+  const DatabaseView seen = node_at(node).at(now());
+  for (std::size_t lock = 0; lock < counters_.size() && draw_.other_max_ttl > 0s; ++lock) {
+    if (seen.text_of(counters_[lock].second) == nullptr) checks_.fencing.expired(node, lock);
+  }
   return expected;
 }
 
@@ -190,7 +196,9 @@ void Observer::look_at(int node) {
   const auto read = redis::EnrolmentRecord::parse(known);
   if (draw_.has(Fault::make_up) && read) look_at_number(node, "floor", read->floor);
   if (!read || read->since == 0) return;
-  if (!draw_.nodes_agree) checks_.fencing.rests_on_clocks();
+  // Such a floor is a minute beyond the clocks, so counters must not expire within that time.
+  const bool expire = std::min(draw_.memory, draw_.other_memory) < 4min;
+  if (!draw_.nodes_agree || expire) checks_.fencing.rests_on_clocks();
   world_.periods.forgotten();
 }
 

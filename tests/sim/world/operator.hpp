@@ -15,6 +15,7 @@ namespace quorumlock::sim {
 struct Operator {
   std::size_t number = 0;
   redis::NodeNames next;    ///< the list that it wants
+  redis::NamedTerms named;  ///< the terms that it wants it to have
   redis::NodeNames others;  ///< further nodes that it looks at
   double rate = 1;          ///< the rate of its clock
   bool reckless = false;    ///< it does not ask whether it may announce or commit

@@ -59,6 +59,7 @@ void Operators::begin(NodeNames next) {
   Operator& one = operators_.emplace_back();
   one.number = operators_.size() - 1;
   one.next = std::move(next);
+  one.named = draw_terms();
   one.rate = rate_within_the_bound(draw_, random_);
   one.reckless = random_.one_in(4) != (draw_.operators > 1 && !draw_.plan.empty());
   one.withdraws = random_.one_in(draw_.plan.empty() ? 8 : 24);
@@ -67,6 +68,16 @@ void Operators::begin(NodeNames next) {
   trace("OPERATOR ", one.number, " wants ", redis::names_in_words(one.next),
         one.reckless ? ", whatever it sees" : "", one.withdraws ? ", or to withdraw" : "");
   look_at_nodes(one.number);
+}
+
+/// The terms that an operator wants: those of the change that is under way, or the others.
+redis::NamedTerms Operators::draw_terms() {
+  const std::optional<redis::Membership> present = world_.lists.governing();
+  if (draw_.other_max_ttl == 0s || !present) return {};
+  redis::ListTerms terms = present->to_terms;
+  if (present->phase == MembersPhase::settled)
+    terms = terms_of(draw_, terms == terms_of(draw_, false));
+  return {terms.max_ttl_ms, terms.memory_s};
 }
 
 void Operators::end(Operator& one, const char* why) {
@@ -132,7 +143,7 @@ void Operators::look_again(Operator& one, TrueTime span) {
 void Operators::has_looked(const Look& look) {
   Operator& one = operators_[look.by];
   if (scene_.healing) return end(one, "is told to stop");
-  const MembersChange change(look.nodes, counts_up_to(now()));
+  const MembersChange change(look.nodes, counts_up_to(now()), one.named);
   const NodeNames unseen = redis::without(change.not_configured(), one.others);
   if (!unseen.empty()) {
     one.others.insert(one.others.end(), unseen.begin(), unseen.end());
@@ -186,7 +197,7 @@ void Operators::has_looked(const Look& look) {
         return look_again(one, TrueTime());
       }
       const core::Duration left =
-          one.wait.after_look(look.begun, one.local(now()), change.max_ttl());
+          one.wait.after_look(look.begun, one.local(now()), change.terms().max_ttl());
       if (left > 0s) {
         ++one.looks_left;
         return look_again(one, !random_.one_in(3) ? TrueTime(left) : next_look);
@@ -199,6 +210,7 @@ void Operators::has_looked(const Look& look) {
         make(look, change.withdrawing(), "withdraws");
       } else if (random_.one_in(2)) {
         one.next = change.state()->to;
+        one.named = {change.state()->to_terms.max_ttl_ms, change.state()->to_terms.memory_s};
         one.others = redis::without(change.state()->from, one.next);
       }
       break;
@@ -214,6 +226,7 @@ void Operators::list_settled(Operator& one) {
   if (!wants_more) return end(one, "is done");
   one.others = one.next;
   one.next = world_.lists.draw(operators_.size());
+  one.named = draw_terms();
   world_.lists.want(one.next);
   one.looks_left = draw_.plan.empty() ? 12 : 60;
   look_again(one, draw_span(draw_.between_changes));
@@ -335,7 +348,8 @@ void Operators::read_counters(const Look& look, const MembersChange& change) {
       std::erase_if(*numbers, [most](std::uint64_t number) { return number > most; });
       *good = *good && std::ssize(*numbers) >= change.sources_needed();
     }
-    const std::uint64_t floor = numbers->empty() ? 0 : std::ranges::max(*numbers);
+    std::uint64_t floor = numbers->empty() ? 0 : std::ranges::max(*numbers);
+    floor = std::max(floor, change.floor_of_expired((1'700'000'000s + now()) / 1us));
     for (const std::size_t source : sources) {
       const Server& read = node_at(look.servers[source]);
       const bool same = (read.running() &&

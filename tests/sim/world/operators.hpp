@@ -37,6 +37,7 @@ class Operators : Machine {
   };
   void plan_operator();
   void begin(redis::NodeNames next);
+  [[nodiscard]] redis::NamedTerms draw_terms();
   void end(Operator& one, const char* why);
   void look_at_nodes(std::size_t number);
   static void believe(Operator& one, Look& look);

@@ -33,6 +33,13 @@ std::uint64_t counts_up_to(TrueTime now) {
   return core::counts_up_to((1'700'000'000s + now) / 1us, {}, 1, core::Config().fencing_memory);
 }
 
+redis::ListTerms terms_of(const Draw& draw, bool other) {
+  using namespace std::chrono_literals;
+  const core::Duration max_ttl = other ? draw.other_max_ttl : draw.max_ttl;
+  return {std::chrono::ceil<std::chrono::milliseconds>(max_ttl).count(),
+          (other ? draw.other_memory : draw.memory) / 1s};
+}
+
 std::optional<redis::EnrolmentRecord> enrolment_of(const Server& server, TrueTime now) {
   const std::string* const text = server.at(now).text_of(std::string(redis::enrolment_key));
   return text != nullptr ? redis::EnrolmentRecord::parse(*text) : std::nullopt;

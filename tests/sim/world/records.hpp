@@ -8,6 +8,7 @@
 #include "members/enrolment_record.hpp"
 #include "members/membership.hpp"
 #include "sim/server.hpp"
+#include "sim/world/draw.hpp"
 
 namespace quorumlock::sim {
 
@@ -21,6 +22,8 @@ int server_named(const std::string& name);
 std::string text_of(const Server& server, std::string_view key, TrueTime now);
 /// The greatest counter that counts whichever node says it, for an operator whose clock is right.
 std::uint64_t counts_up_to(TrueTime now);
+/// One of the two terms of a list that operators change to and fro.
+redis::ListTerms terms_of(const Draw& draw, bool other);
 /// A server's enrolment, whichever run of the server wrote it.
 std::optional<redis::EnrolmentRecord> enrolment_of(const Server& server, TrueTime now);
 /// The membership that a server's record states, if the record is valid in the server's run.

@@ -34,6 +34,9 @@ void Recovery::heal() {
   for (Client& client : clients_) {
     if (client.paused) world_.processes.resume(client);
     if (std::exchange(client.elsewhere, false)) world_.processes.die(client);
+    if (draw_.other_max_ttl > 0s && !std::exchange(client.follows, true)) {
+      world_.processes.die(client);
+    }
   }
   for (Operation& one : operations_) {
     if (one.held && !one.dead) world_.users.give_back(one);
@@ -77,7 +80,7 @@ bool Recovery::too_few_vouch() const {
   for (const Server& server : nodes_) {
     const auto record = enrolment_of(server, now());
     if (!record || !redis::is_this_run(record->run_id, server.run().name())) continue;
-    most = std::max(most, ++enrolled[record->members->founding]);
+    most = std::max(most, ++enrolled[record->members.founding]);
   }
   return most > 0 && most < list.vouchers_needed();
 }
@@ -110,6 +113,13 @@ void Recovery::demand_progress() {
   }
   // Nodes that forgot vote again after max_ttl; nodes whose clock was wrong are trusted again.
   run_until(now() + 3 * draw_.max_ttl + 15s);
+  if (draw_.other_max_ttl > 0s && std::ranges::none_of(nodes_, [this](const Server& server) {
+        return membership_of(server, now()).has_value();
+      })) {
+    // Clients that follow the nodes found the list with max_ttl 30 s, once nobody has looked at the
+    // candidates of the others for twice as long and a minute.
+    run_until(now() + 30s + 2 * 30s + 1min + 15s);
+  }
   if (draw_.has(Fault::clock_step)) return;  // a clock that was set back lets keys live longer
   if (too_few_vouch()) {
     // Nodes that forgot come back by themselves only if enough of the others remember, or if none

@@ -75,6 +75,8 @@ Operation& Users::ask(Client& client, core::Duration wait, bool ordered, bool of
     one.capacity = draw_.capacity + (another ? 1 : 0);
   }
   one.terms.ttl = draw_.ttl;
+  const bool longest = draw_.other_max_ttl > 0s && !scene_.healing && random_.one_in(2);
+  if (longest) one.terms.ttl = draw_.max_ttl;
   one.terms.stop_margin = draw_.ttl / 10;
   one.terms.auto_extend = !random_.one_in(3);
   if (random_.one_in(5)) one.terms.max_hold = draw_.ttl * 2;

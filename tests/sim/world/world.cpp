@@ -42,11 +42,13 @@ void World::begin_nodes() {
     redis::EnrolmentRecord record;
     record.run_id = server.run().id();
     record.nonce.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
-    record.terms.max_ttl_ms = draw.max_ttl / 1ms;
-    redis::Membership members{1, 0, redis::MembersPhase::settled, name_of(node), {}, list};
+    const redis::ListTerms terms = terms_of(draw, draw.begins_other);
+    redis::Membership members{1,  0,    redis::MembersPhase::settled, name_of(node), {}, list,
+                              {}, terms};
     if (draw.begins_announced) {
       members.phase = redis::MembersPhase::announced;
       members.from = list;
+      members.from_terms = terms;
       members.to = named(draw.plan.front());
     }
     record.members = members.mark();

@@ -321,10 +321,11 @@ TEST(Findings, TroubleWithTheEnrolmentIsReported) {
   // The findings are another max_ttl, a quarantine with its end, a refusal, and an enrolment's
   // report of the past.
   EXPECT_THAT(codes([](NodeStatus& node) {
-                node.enrolment.max_ttl = 60s;
-                node.enrolment.standing = NodeEnrolment::Standing::refused;
+                node.votes = false;
+                node.reason = Vote::max_ttl_differs;
+                node.trouble = "votes with max_ttl 60 s";
               }),
-              ElementsAre("error max_ttl_differs"));
+              ElementsAre("error max_ttl_differs", "warning no_spare_vote"));
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.enrolment = {NodeEnrolment::Standing::refused, "cannot be enrolled: ERR", 0s,
                                   std::nullopt, std::nullopt};

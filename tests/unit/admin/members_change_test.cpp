@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 
 // The steps of a change of the list, and what is refused.
@@ -21,6 +22,8 @@ using ::testing::IsEmpty;
 /// Some nodes, what they carry, and an operator who wants the list `next`.
 class AskedNodes {
  public:
+  redis::NamedTerms named;  ///< by the operator
+
   AskedNodes(NodeNames list, NodeNames next) : next_(std::move(next)) {
     for (const std::string& name : list) {
       carries(name, {1, 4, MembersPhase::settled, {}, {}, list});
@@ -29,7 +32,7 @@ class AskedNodes {
 
   void carries(const std::string& name, const Membership& as) {
     const Membership its = as.for_node(name);
-    texts_[name] = {name + ":abc@1000,86400@#" + its.mark().to_string() + "", its.text()};
+    texts_[name] = {name + ":abc@#" + its.mark().to_string() + "", its.text()};
   }
   void forgets(const std::string& name) { texts_[name] = {}; }
   void leaves(const std::string& name) { away_.push_back(name); }
@@ -50,7 +53,7 @@ class AskedNodes {
       node.carries(name, texts.record.empty() ? std::nullopt : std::optional(texts.record),
                    texts.members);
     }
-    return MembersChange(std::move(nodes));
+    return MembersChange(std::move(nodes), std::numeric_limits<std::uint64_t>::max(), named);
   }
   /// The nodes take this step, and say which ones they are.
   std::vector<std::string> take(const std::vector<MembersChange::Step>& steps) {
@@ -326,13 +329,13 @@ TEST(MembersChange, AServerThatIsReachedByTwoAddressesCountsOnce) {
     node.in_next = node.name != "alias";
     if (node.name != "a" && node.name != "alias") continue;
     const Membership its = as.for_node("a");
-    node.carries("run", "run:abc@1000,86400@#" + its.mark().to_string() + "", its.text());
+    node.carries("run", "run:abc@#" + its.mark().to_string() + "", its.text());
   }
   // So is another database of that server, which has another name.
   MembersChange::Node& database = nodes.emplace_back();
   database.name = "a/2";
   const Membership its = as.for_node("a/2");
-  database.carries("run", "run:abc@1000,86400@#" + its.mark().to_string(), its.text());
+  database.carries("run", "run:abc@#" + its.mark().to_string(), its.text());
   const MembersChange change(std::move(nodes));
   EXPECT_EQ(change.stage(), MembersChange::Stage::committed);
   EXPECT_EQ(change.to_read(), std::vector<int>{0});
@@ -411,6 +414,63 @@ TEST(MembersChange, OfTwoAnnouncementsNoneIsCommitted) {
   EXPECT_EQ(nodes.look().stage(), Stage::differs);
 }
 
+TEST(MembersChange, TermsChangeAsTheListDoes) {
+  // The nodes stay, and so do the terms that the operator does not name.
+  AskedNodes nodes(five, five);
+  nodes.named.max_ttl_ms = 60'000;
+  EXPECT_EQ(nodes.look().stage(), Stage::differs);
+  ASSERT_TRUE(nodes.look().may_announce());
+  EXPECT_EQ(nodes.take(nodes.look().announcing()), five);
+  EXPECT_EQ(nodes.look().stage(), Stage::announced);
+  EXPECT_EQ(nodes.look().next_terms(), (redis::ListTerms{60'000, 86'400}));
+  ASSERT_TRUE(nodes.look().may_commit());
+  EXPECT_EQ(nodes.take(nodes.look().committing()), five);
+  EXPECT_EQ(nodes.look().stage(), Stage::committed);
+  EXPECT_EQ(nodes.look().terms().max_ttl(), 30s) << "the settle waits for this one";
+  ASSERT_TRUE(nodes.look().may_settle());
+  EXPECT_EQ(nodes.take(nodes.look().settling(9, 0)), five);
+  EXPECT_EQ(nodes.look().stage(), Stage::agreed);
+  EXPECT_EQ(nodes.look().terms().max_ttl(), 60s);
+  EXPECT_TRUE(nodes.look().done());
+}
+
+TEST(MembersChange, AChangeOfTermsIsFinishedWithAFileThatNamesNone) {
+  // Each step may be left to another operator. One that names the old terms has another change.
+  AskedNodes nodes(five, five);
+  nodes.named.memory_s = 7200;
+  nodes.take(nodes.look().announcing());
+  nodes.named = {};
+  EXPECT_EQ(nodes.look().stage(), Stage::announced);
+  nodes.named.memory_s = 86'400;
+  EXPECT_EQ(nodes.look().stage(), Stage::other);
+  EXPECT_THAT(nodes.look().may_announce().error().what(), HasSubstr("fencing_memory 7200 s"));
+  EXPECT_TRUE(nodes.look().announcing().empty()) << "from the old terms to themselves";
+  EXPECT_EQ(nodes.take(nodes.look().withdrawing()), five);
+  EXPECT_EQ(nodes.look().stage(), Stage::agreed);
+}
+
+TEST(MembersChange, ALongerMemoryLeavesAFloorForCountersThatHaveExpired) {
+  // They lived for the shorter one; from the settle on absent counters begin by the longer one.
+  for (const bool longer : {true, false}) {
+    AskedNodes nodes(five, five);
+    nodes.named.memory_s = longer ? 172'800 : 7200;
+    nodes.take(nodes.look().announcing());
+    EXPECT_EQ(nodes.look().floor_of_expired(1'000'000'000'000), 0U) << "it is not decided";
+    nodes.take(nodes.look().committing());
+    const std::uint64_t half_a_day = 43'200'000'000;
+    EXPECT_EQ(nodes.look().floor_of_expired(1'000'000'000'000),
+              longer ? 1'000'000'000'000 - half_a_day : 0U);
+  }
+}
+
+TEST(MembersChange, TermsThatDoNotFitTogetherAreRefused) {
+  AskedNodes nodes(five, five);
+  nodes.named.max_ttl_ms = std::int64_t{7} * 3'600'000;
+  const Result<void> refused = nodes.look().may_announce();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what(), HasSubstr("at least four times max_ttl"));
+}
+
 TEST(MembersChange, ACommitSaysWhichNodeHasMissedTheAnnouncement) {
   AskedNodes nodes({"a", "b", "c"}, {"a", "b", "d"});
   nodes.leaves("b");
@@ -459,7 +519,7 @@ TEST(MembersChange, WithoutAnyRecordNothingCanBeDone) {
 TEST(MembersChange, ARecordOfAnotherRunDoesNotCount) {
   MembersChange::Node node;
   const Membership its{1, 0, MembersPhase::settled, "a", {}, {"a"}};
-  const std::string record = "run:abc@1000,86400@#" + its.mark().to_string() + "";
+  const std::string record = "run:abc@#" + its.mark().to_string() + "";
   node.carries("run", record, its.text());
   EXPECT_TRUE(node.membership);
   node.carries("run2", record, its.text());

@@ -155,7 +155,11 @@ TEST(ClusterRequest, RefusesImpossibleValues) {
   const auto error = [](const LockOptions& asked, Options options = usual()) {
     return error_of(detail::request_of(options, asked));
   };
-  EXPECT_TRUE(starts(error({.ttl = 31s}), "ttl is 31s, above max_ttl, which is 30s"));
+  Options named = usual();
+  named.max_ttl = 30s;
+  EXPECT_TRUE(starts(error({.ttl = 31s}, named), "ttl is 31s, above max_ttl, which is 30s"));
+  EXPECT_EQ(error({.ttl = 31s}), error({})) << "the nodes know";
+  EXPECT_TRUE(starts(error({.ttl = forever}), "ttl is forever: it must be at most 365d"));
   EXPECT_TRUE(starts(error({.ttl = 1ns}), "ttl is 1ns: it must be whole milliseconds, whi"));
   EXPECT_TRUE(starts(error({.ttl = 1ms}), "ttl is 1ms, and its margi"));
   EXPECT_TRUE(starts(error({.wait = -1s}), "wait is -1s"));

@@ -26,7 +26,7 @@ TEST(OptionsJson, GivesTheDefaultsForAllButTheNodes) {
   EXPECT_EQ(options.nodes,
             (std::vector<std::string>{"redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"}));
   EXPECT_EQ(options.ttl, 10s);
-  EXPECT_EQ(options.max_ttl, 30s);
+  EXPECT_EQ(options.max_ttl, std::nullopt);
   EXPECT_EQ(options.wait, 0s);
   EXPECT_EQ(options.order, std::nullopt);
   EXPECT_TRUE(options.auto_extend);
@@ -38,7 +38,7 @@ TEST(OptionsJson, GivesTheDefaultsForAllButTheNodes) {
   EXPECT_EQ(options.drift_factor, 0.01);
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 50ms, .jitter = 50ms}));
   EXPECT_TRUE(options.fencing);
-  EXPECT_EQ(options.fencing_memory, 24h);
+  EXPECT_EQ(options.fencing_memory, std::nullopt);
   EXPECT_EQ(options.key_prefix, "");
 }
 
@@ -244,7 +244,9 @@ TEST(OptionsJson, RefusesAnOptionThatIsGone) {
 
 TEST(OptionsJson, ChecksTheOptionsAsAWhole) {
   // from_json gives no Options that validate() would refuse.
-  EXPECT_TRUE(starts(error_with(R"("ttl": "45s")"), "ttl is 45s, above max_ttl, which is 30s"));
+  EXPECT_TRUE(starts(error_with(R"("ttl": "45s")"),
+                     "ttl is 45s, and max_ttl is not given: a ttl above 30s "
+                     "needs a max_ttl beside it"));
   EXPECT_TRUE(starts(error_of(Options::from_json("{}")), "nodes is missing"));
   EXPECT_TRUE(starts(error_of(Options::from_json(R"({"nodes": []})")), "nodes is missing"));
   EXPECT_TRUE(

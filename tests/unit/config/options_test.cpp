@@ -124,12 +124,17 @@ TEST(Options, RefuseAnImpossibleTtl) {
             "ttl is 0s: it must be longer than 0s; 10s is the default");
   EXPECT_EQ(error_with([](Options& o) { o.ttl = -1s; }),
             "ttl is -1s: it must be longer than 0s; 10s is the default");
-  EXPECT_EQ(error_with([](Options& o) { o.ttl = 45s; }),
-            "ttl is 45s, above max_ttl, which is 30s: ask for at most 30s, or raise max_ttl for "
-            "every client of the cluster");
-  EXPECT_EQ(error_with([](Options& o) { o.ttl = forever; }),
-            "ttl is forever, above max_ttl, which is 30s: ask for at most 30s, or raise max_ttl "
-            "for every client of the cluster");
+  const std::string needs_one =
+      ", and max_ttl is not given: a ttl above 30s needs a max_ttl beside it, which has to be that "
+      "of the nodes";
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = 45s; }), "ttl is 45s" + needs_one);
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = forever; }), "ttl is forever" + needs_one);
+  EXPECT_EQ(error_with([](Options& o) {
+              o.max_ttl = 20s;
+              o.ttl = 25s;
+            }),
+            "ttl is 25s, above max_ttl, which is 20s: ask for at most 20s, or raise max_ttl with "
+            "quorumlock members apply");
   EXPECT_EQ(error_with([](Options& o) { o.ttl = 1500us; }),
             "ttl is 1500us: it must be whole milliseconds, which Redis counts in, such as 2ms");
   EXPECT_EQ(error_with([](Options& o) { o.ttl = 30s; }), "no error");

@@ -245,9 +245,22 @@ TEST(Nodes, ARoundGoesOnWhenTheListChanges) {
   EXPECT_EQ(clocks.driver.told(CommandKind::renew, clocks.driver.tokens().back()), now);
 }
 
+TEST(Nodes, AVoteForALongerTtlThanItsListAllowsDoesNotCount) {
+  // Two of three lists allow five seconds, so that is the most for a lock.
+  Clocks clocks(3);
+  for (int node = 0; node < 3; ++node) {
+    clocks.driver.engine().on_list(node, {.longest_ttl = node == 2 ? 10s : 5s});
+  }
+  EXPECT_EQ(clocks.driver.engine().max_ttl(), 5s);
+  clocks.driver.acquire(1, ten_seconds);
+  clocks.reply({0, 1, 2}, Vote::granted);
+  EXPECT_EQ(clocks.driver.count<core::Acquired>(), 0U);
+  EXPECT_EQ(clocks.driver.only<core::Refused>().tally.vote(0), Vote::max_ttl_differs);
+}
+
 TEST(Nodes, AVoteThatIsReadAfterItsNodeHasLeftDoesNotCount) {
   Clocks clocks(3);
-  for (int node = 0; node < 3; ++node) clocks.driver.engine().on_list(node, {}, false);
+  for (int node = 0; node < 3; ++node) clocks.driver.engine().on_list(node, {});
   clocks.driver.acquire(1, ten_seconds);
   clocks.driver.engine().remove_node(clocks.driver.now, 2);
   clocks.reply({0, 2}, Vote::granted);

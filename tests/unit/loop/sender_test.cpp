@@ -66,7 +66,7 @@ class SenderTest : public ::testing::Test {
   std::set<std::uint32_t> slots;  ///< those of the batches that were answered
   LinksDriver driver{2};
   Wall wall;
-  Sender sender{driver.links, driver.engine, wall, {.nodes = 2}};
+  Sender sender{driver.links, driver.engine, wall};
 };
 
 TEST_F(SenderTest, ReleasesOfOneTurnGoOutAsOneCommand) {

@@ -8,10 +8,12 @@ using Strings = std::vector<std::string>;
 
 const std::string not_enrolled = "*1\r\n:1700000000000000\r\n";
 const std::string granted_vote = "*2\r\n:1700000000000000\r\n:41\r\n";
+/// How long counters live, and for how long an absent one has not been written: a day.
+const std::string memory = " 86400000 86400000";
 
 TEST(Session, AVoteCarriesTheWallClockAndTheNodesEnrolment) {
   // All nodes get the same words, including the client's wall clock, followed by each node's own
-  // record and floor.
+  // record, its floor and how long its counters live.
   SessionDriver driver(3);
   driver.servers[1].enrolment = SessionDriver::record(1) + ":1700:42";
   driver.start();
@@ -20,10 +22,9 @@ TEST(Session, AVoteCarriesTheWallClockAndTheNodesEnrolment) {
     ASSERT_EQ(driver.asked(node).size(), 1U);
     const std::string& command = driver.asked(node).front();
     EXPECT_TRUE(command.starts_with("EVALSHA ")) << command;
-    EXPECT_NE(command.find(" key "), std::string::npos);
-    EXPECT_NE(command.find(" 0 900 1700000000000000 86400000 "), std::string::npos) << command;
+    EXPECT_NE(command.find(" 0 900 1700000000000000 1 0 key "), std::string::npos) << command;
     const std::string own = SessionDriver::record(node) + (node == 1 ? ":1700:42 1700" : " 0");
-    EXPECT_TRUE(command.ends_with(" " + own)) << command;
+    EXPECT_TRUE(command.ends_with(" " + own + memory)) << command;
   }
   driver.reply(0, "EVALSHA", granted_vote);
   driver.reply(2, "EVALSHA", granted_vote);
@@ -109,10 +110,11 @@ TEST(Session, AVoteIsAskedForAgainIfTheNodesRecordHasChanged) {
   driver.start();
   driver.acquire();
   for (const int node : {0, 1, 2}) {
-    redis::Membership now = founded(SessionDriver::name(node), {});
+    redis::Membership now = SessionDriver::listed(SessionDriver::name(node), {});
     now.phase = redis::MembersPhase::announced;
     now.from = SessionDriver::names(3);
     now.to = SessionDriver::names(4);
+    now.from_terms = now.to_terms;
     driver.reply(node, "EVALSHA", not_enrolled);
     driver.reply(node, "MGET", LinkDriver::both(SessionDriver::record(node), now));
     EXPECT_EQ(driver.session.link(node).state(), LinkState::up);
@@ -185,11 +187,12 @@ TEST(Session, ARenewalCarriesItsOwnEnd) {
     const std::string& words = driver.asked(node).front();
     const std::int64_t clock = 1'700'000'000'000'000 + node * 60'000'000 + slowest(then);
     const std::string expected = " 41 " + std::to_string(slowest(889ms - then)) + " " +
-                                 std::to_string(clock) + " " + SessionDriver::record(node) + " 0";
+                                 std::to_string(clock) + " " + SessionDriver::record(node) + " 0" +
+                                 memory;
     EXPECT_TRUE(words.ends_with(expected)) << words << "\n" << expected;
   }
   const std::string& words = driver.asked(2).back();
-  EXPECT_TRUE(words.ends_with(" 0 " + SessionDriver::record(2) + " 0")) << words;
+  EXPECT_TRUE(words.ends_with(" 0 " + SessionDriver::record(2) + " 0" + memory)) << words;
 }
 
 TEST(Session, QuestionsOfTheDriverAreAnswered) {

@@ -9,6 +9,8 @@
 namespace quorumlock::redis {
 namespace {
 
+using namespace std::chrono_literals;
+
 const NodeNames list_abc = {"a", "b", "c"};
 const NodeNames list_abd = {"a", "b", "d"};
 
@@ -43,6 +45,64 @@ TEST_F(ElectorateTest, NodesWithOurListVote) {
   EXPECT_EQ(judged[0].refusal, "");
   EXPECT_EQ(judged[0].asks, core::Majority()) << "nothing beside a majority of our own list";
   EXPECT_EQ(electorate.voters(), (std::vector<int>{0, 1}));
+}
+
+TEST_F(ElectorateTest, WhoNamesNoTermsFollowsTheNodes) {
+  // The old terms stay while they allow the longer ttl and win; after that the new ones do. Nodes
+  // that do not serve them do not vote.
+  Membership old = settled(list_abc);
+  old.to_terms = {20'000, 80};
+  judge({with("a", old), with("b", old), with("c", old)});
+  EXPECT_EQ(electorate.terms(), old.to_terms);
+  const ListTerms shorter{10'000, 80};
+  const Membership announced{
+      7, 0, MembersPhase::announced, {}, list_abc, list_abc, old.to_terms, shorter};
+  Membership decided = announced;
+  decided.epoch = 1;
+  decided.phase = MembersPhase::unsettled;
+  auto judged = judge({with("a", announced), with("b", announced), with("c", old)});
+  EXPECT_EQ(electorate.terms(), old.to_terms);
+  EXPECT_EQ(judged[0].longest_ttl, 20s);
+  judged = judge({with("a", decided), with("b", decided), with("c", old)});
+  EXPECT_EQ(electorate.terms(), shorter);
+  EXPECT_EQ(electorate.voters(), (std::vector<int>{0, 1}));
+  EXPECT_EQ(judged[0].longest_ttl, 10s);
+  EXPECT_EQ(judged[2].vote, Vote::quarantined);
+}
+
+TEST_F(ElectorateTest, AGreaterMaxTtlCountsFromTheSettle) {
+  const ListTerms longer{60'000, 86'400};
+  const Membership announced{7, 0, MembersPhase::announced, {}, list_abc, list_abc, {}, longer};
+  const auto judged = judge({with("a", announced), with("b", announced), with("c", announced)});
+  EXPECT_EQ(electorate.terms(), longer) << "whoever follows has it already";
+  EXPECT_EQ(judged[0].longest_ttl, 30s);
+  Membership after = settled(list_abc, 1);
+  after.to_terms = longer;
+  EXPECT_EQ(judge({with("a", after), with("b", after), with("c", after)})[0].longest_ttl, 60s);
+}
+
+TEST_F(ElectorateTest, WhoNamesOtherTermsIsRefused) {
+  Electorate strict(random, {.max_ttl_ms = 20'000});
+  const auto judged = strict.judge(
+      std::vector{with("a", settled(list_abc)), with("b", settled(list_abc)), blank("c")});
+  EXPECT_EQ(judged[0].vote, Vote::max_ttl_differs);
+  EXPECT_EQ(judged[0].refusal,
+            "votes with max_ttl 30 s since epoch 0, and ours is 20 s: leave max_ttl out to follow "
+            "the nodes; quorumlock members apply changes theirs");
+  EXPECT_TRUE(strict.voters().empty());
+  EXPECT_FALSE(judged[2].admitted);
+}
+
+TEST_F(ElectorateTest, AListThatAllNodesRememberIsFoundedWithItsTerms) {
+  Membership last = settled(list_abc, 3);
+  last.to_terms = {10'000, 40};
+  std::vector<Electorate::Node> nodes{blank("a"), blank("b"), blank("c")};
+  for (Electorate::Node& node : nodes) {
+    node.remembered = std::make_shared<Membership>(last.for_node(node.name));
+  }
+  const auto judged = judge(nodes);
+  EXPECT_TRUE(electorate.founds());
+  EXPECT_EQ(judged[0].founded->to_terms, last.to_terms);
 }
 
 TEST_F(ElectorateTest, ListsThatDifferShareNoVote) {

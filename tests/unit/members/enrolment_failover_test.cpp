@@ -12,10 +12,10 @@ TEST(EnrolmentFailover, AFailedOverNodeWaitsForItsFormerServerToo) {
   // candidate contains the wait, so that a client that knows another address waits as long.
   Driver driver;
   driver.it.greeted(driver.now, {.run_id = "run2", .outlives_failover = 7s},
-                    {"run1:abc@30000,86400", std::nullopt});
+                    {"run1:abc", std::nullopt});
   const std::string proposed = driver.proposes();
   EXPECT_NE(proposed.find(":37000"), std::string::npos) << proposed;
-  driver.hear(2, "run2:theirs@30000,86400");
+  driver.hear(2, "run2:theirs");
   EXPECT_EQ(driver.it.candidacy().until(), driver.now + 37s + 370ms + 2ms);
 }
 
@@ -23,7 +23,7 @@ TEST(EnrolmentFailover, ANodeThatIsFailedOverIsCheckedWhileItVotes) {
   // Another replica may be attached later, or the setting changed.
   Driver driver;
   const auto record =
-      redis::RecordTexts{with_mark("run2:abc@30000,86400", driver.members), driver.members.text()};
+      redis::RecordTexts{with_mark("run2:abc", driver.members), driver.members.text()};
   driver.it.greeted(driver.now, {.run_id = "run2", .outlives_failover = 7s}, record);
   ASSERT_EQ(driver.it.standing(), Standing::enrolled);
   ASSERT_NE(driver.it.deadline(), core::never);

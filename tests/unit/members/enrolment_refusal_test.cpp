@@ -1,94 +1,59 @@
 #include "support/enrolment_driver.hpp"
 
-// Nodes that contradict the options or themselves: refusals, another max_ttl, doubt.
+// Nodes that contradict the options or themselves: refusals, other terms, doubt.
 namespace quorumlock::test {
 namespace {
 
 using Driver = EnrolmentDriver;
 using Standing = redis::Enrolment::Standing;
 
-TEST(EnrolmentRefusal, AnotherMaxTtlIsRefusedWithBoth) {
-  // The record may be of this run or of another: one sentence names both values. The node is looked
-  // at again, and enrolled as soon as the record fits.
-  for (const char* record : {"run2:abc@60000,86400", "run1:abc@60000,86400"}) {
-    Driver driver;
-    driver.greet(record);
-    EXPECT_EQ(driver.it.standing(), Standing::refused);
-    EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
-    EXPECT_EQ(
-        driver.it.why(),
-        "is enrolled with max_ttl 60000 ms, and ours is 30000 ms: it must be the same for all "
-        "clients");
-    EXPECT_EQ(driver.asks(), "nothing");
-    EXPECT_EQ(driver.it.deadline(), driver.now + look);
-    driver.now += look;
-    driver.it.advance(driver.now);
-    EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-    driver.hear_record("run2:abc@30000,86400");
-    EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-    EXPECT_EQ(driver.it.deadline(), core::never);
-  }
-}
-
-TEST(EnrolmentRefusal, AnotherFencingMemoryIsRefusedWithBoth) {
-  Driver driver({.fencing_memory = 1h});
-  driver.greet("run2:abc@30000,86400");
-  EXPECT_EQ(driver.it.standing(), Standing::refused);
-  EXPECT_EQ(driver.it.vote(), Vote::terms_differ);
-  EXPECT_EQ(driver.it.why(),
-            "is enrolled with fencing_memory 86400 s, and ours is 3600 s: it must be the same for "
-            "all clients");
-  Driver candidate({.fencing_memory = 1h});
-  candidate.greet(std::nullopt);
-  candidate.proposes();
-  candidate.hear(2, "run2:theirs@30000,86400");
-  EXPECT_EQ(candidate.it.vote(), Vote::terms_differ);
-}
-
-TEST(EnrolmentRefusal, ACandidateWithAnotherMaxTtlIsRefused) {
-  // The candidate of a client with other options is neither waited for nor overwritten.
-  Driver driver;
-  driver.greet(std::nullopt);
-  driver.proposes();
-  driver.hear(2, "run2:theirs@60000,86400");
-  EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
-  EXPECT_EQ(driver.it.why(),
-            "is being enrolled as " +
-                as_it_stands(with_mark("run2:theirs@60000,86400", driver.members)) +
-                " by a client with another "
-                "max_ttl than "
-                "our 30000 ms: it must be the same for all clients");
-  EXPECT_EQ(driver.asks(), "nothing");
-}
-
-TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
-  // One step replaces the record by a candidate that says how long to wait: the longer of the two
-  // values of max_ttl.
-  for (const bool longer : {true, false}) {
-    Driver driver({.changes_terms = true});
-    const std::string record = longer ? "run2:abc@60000,86400" : "run2:abc@5000,86400";
-    driver.greet(record);
+TEST(EnrolmentRefusal, ARestartedNodeWithOtherTermsIsRefusedWithBoth) {
+  // Nobody lets it in, and its clients may go on with the terms that it remembers. If it is let in,
+  // the terms are those of the others.
+  for (const bool admitted : {false, true}) {
+    Driver driver({.named = {.max_ttl_ms = 20'000}});
+    redis::Enrolment::Others others = all_agree(driver.members);
+    if (!admitted) others.admitted = nullptr;
+    driver.it.follow(driver.now, others);
+    driver.greet("run1:abc");
     const std::string said = driver.asks();
-    const std::string asked = "replace quorumlock:enrolment " + record + " ";
-    ASSERT_TRUE(said.starts_with(asked)) << said;
-    const std::string candidate = said.substr(asked.size());
-    EXPECT_EQ(candidate.ends_with(":60000"), longer) << candidate;
-    EXPECT_TRUE(candidate.find("@30000,86400") != candidate.npos);
-    driver.hear(1);
-    EXPECT_EQ(driver.it.why(), "is being enrolled anew, with other terms");
-    driver.proposes();
-    driver.hear(2, candidate);
-    EXPECT_EQ(driver.it.candidacy().until(),
-              driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
-    ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-    driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
-    EXPECT_EQ(driver.asks(), "enrol " + record_of(candidate) + " " + candidate);
-    driver.hear(1);
-    EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+    if (admitted) {
+      EXPECT_TRUE(said.starts_with("candidate ")) << said;
+      continue;
+    }
+    EXPECT_EQ(said, "nothing");
+    EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
+    EXPECT_EQ(driver.it.why(),
+              "was restarted, and votes with max_ttl 30 s since epoch 0, and ours is 20 s: leave "
+              "max_ttl out to follow the nodes; quorumlock members apply changes theirs");
   }
 }
 
-TEST(EnrolmentRefusal, TermsAreChangedOfTheOwnListAlone) {
+TEST(EnrolmentRefusal, ChangingGroupsWaitsForWhatWasGranted) {
+  // One step replaces the record by a candidate that says how long to wait.
+  Driver driver({.groups = "mark", .changes_groups = true});
+  driver.members.to_terms.max_ttl_ms = 60'000;
+  driver.it.follow(driver.now, all_agree(driver.members));
+  const std::string record = "run2:abc";
+  driver.greet(record);
+  const std::string said = driver.asks();
+  const std::string asked = "replace quorumlock:enrolment " + record + " ";
+  ASSERT_TRUE(said.starts_with(asked)) << said;
+  const std::string candidate = said.substr(asked.size());
+  EXPECT_TRUE(candidate.ends_with("@mark:60000")) << candidate;
+  driver.hear(1);
+  EXPECT_EQ(driver.it.why(), "is being enrolled anew, for other groups");
+  driver.asks();
+  driver.hear(2, candidate);
+  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 60s + 602ms);
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  EXPECT_EQ(driver.asks(), "enrol " + record_of(candidate) + " " + candidate);
+  driver.hear(1);
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+}
+
+TEST(EnrolmentRefusal, GroupsAreChangedOfTheOwnListAlone) {
   // Nodes of another list that this client does not know would keep their records, and a lease on
   // them would go on. A list that is being changed has such nodes, too.
   using Phase = redis::MembersPhase;
@@ -98,14 +63,14 @@ TEST(EnrolmentRefusal, TermsAreChangedOfTheOwnListAlone) {
                   "votes for {n1, n2 and n4} since epoch 0; our list has n3, which is not one of "
                   "them, and lacks n4: give all clients the same nodes"),
         std::pair(redis::Membership{1, 0, Phase::announced, "n1", own, other},
-                  "is changing its list to {n1, n2 and n4}, which has to end before its terms are "
+                  "is changing its list to {n1, n2 and n4}, which has to end before its groups are "
                   "changed: quorumlock members"),
         std::pair(redis::Membership{1, 1, Phase::unsettled, "n1", other, own},
-                  "is changing its list to {n1, n2 and n3}, which has to end before its terms are "
+                  "is changing its list to {n1, n2 and n3}, which has to end before its groups are "
                   "changed: quorumlock members")}) {
-    Driver driver({.changes_terms = true});
+    Driver driver({.groups = "mark", .changes_groups = true});
     driver.members = carried;
-    driver.greet("run2:abc@60000,86400");
+    driver.greet("run2:abc");
     EXPECT_EQ(driver.asks(), "nothing");
     EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
     EXPECT_EQ(driver.it.why(), why);
@@ -114,24 +79,24 @@ TEST(EnrolmentRefusal, TermsAreChangedOfTheOwnListAlone) {
 
 TEST(EnrolmentRefusal, AnotherClientMayHaveChangedIt) {
   // The record has changed since it was read, so it is read again.
-  Driver driver({.changes_terms = true});
-  driver.greet("run2:abc@60000,86400");
+  Driver driver({.groups = "mark", .changes_groups = true});
+  driver.greet("run2:abc");
   driver.asks();
   driver.hear(0);
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-  driver.hear_record("run2:abc@30000,86400");
+  driver.hear_record("run2:abc@mark");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
 TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
-  // A candidate with another max_ttl that no client completes is replaced too, and its longer wait
-  // is kept.
-  Driver driver({.changes_terms = true});
+  // A candidate for other groups that no client completes is replaced too, and its longer wait is
+  // kept.
+  Driver driver({.groups = "mark", .changes_groups = true});
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:theirs@5000,86400:90000");
+  driver.hear(2, "run2:theirs:90000");
   const std::string said = driver.asks();
-  const std::string asked = "replace quorumlock:candidate run2:theirs@5000,86400:90000 ";
+  const std::string asked = "replace quorumlock:candidate run2:theirs:90000 ";
   ASSERT_TRUE(said.starts_with(asked)) << said;
   const std::string candidate = said.substr(asked.size());
   EXPECT_TRUE(candidate.ends_with(":90000")) << candidate;
@@ -146,20 +111,19 @@ TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:theirs@30000,86400:60000");
+  driver.hear(2, "run2:theirs:60000");
   EXPECT_EQ(driver.it.candidacy().until(), driver.now + 60s + 602ms);
 }
 
 TEST(EnrolmentRefusal, TextThatIsNotACandidateIsRefused) {
   // The candidate has too few words or too many, or no number in a number's place.
-  for (const char* text :
-       {"run2", "run2:30000,86400", "run2:x:n", "run2:n@30000,86400:x", "run2:n@30000,86400:1:1"}) {
+  for (const char* text : {"run2", "run2:x@1,2", "run2:x:n", "run2:n:x", "run2:n:1:1"}) {
     Driver driver;
     driver.greet(std::nullopt);
     driver.proposes();
     driver.hear(2, text);
     EXPECT_EQ(driver.it.standing(), Standing::refused) << text;
-    EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs) << text;
+    EXPECT_EQ(driver.it.vote(), Vote::failed) << text;
   }
 }
 
@@ -192,7 +156,7 @@ void refuses_and_has(Driver& driver, const std::string& record) {
 TEST(EnrolmentRefusal, ARecordOlderThanThePromotionIsRemovedOnceTheNodeTakesWrites) {
   // The node has no replica yet, and may grant nothing without one.
   Driver driver;
-  const std::string record = "run2:abc@30000,86400";
+  const std::string record = "run2:abc";
   greet_promoted(driver, record);
   const std::string removes = "replace quorumlock:enrolment " + record;
   EXPECT_TRUE(driver.asks().starts_with(removes));
@@ -205,7 +169,7 @@ TEST(EnrolmentRefusal, ARecordOfAnotherPromotionIsRemovedOnceTheNodeHasBeenAsked
   Driver driver;
   greet_promoted(driver, "");
   EXPECT_TRUE(driver.asks().starts_with("candidate run2+9abcdef0 "));
-  const std::string record = "run2+12345678:abc@30000,86400";
+  const std::string record = "run2+12345678:abc";
   refuses_and_has(driver, record);
   EXPECT_TRUE(driver.it.take_check());
   EXPECT_TRUE(driver.asks().starts_with("candidate run2+9abcdef0 "));
@@ -224,7 +188,7 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   alone.founded = std::make_shared<redis::Membership>(own);
   alone.founds = true;
   driver.it.follow(driver.now, alone);
-  driver.greet("run1:abc@30000,86400");
+  driver.greet("run1:abc");
   EXPECT_EQ(driver.asks(), "nothing") << "there is no candidate that others would wait for";
   EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
   EXPECT_EQ(driver.it.why(),
@@ -239,7 +203,7 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   driver.now += look;
   driver.it.advance(driver.now);
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-  driver.hear_record("run1:abc@30000,86400");
+  driver.hear_record("run1:abc");
   EXPECT_TRUE(driver.asks().starts_with("candidate run2 "));
 }
 
@@ -258,7 +222,7 @@ TEST(EnrolmentRefusal, ARecordOfAnotherDatabaseIsNoRecord) {
 TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
   // Without a run id it is unknown whether the node has forgotten, even if it has a record.
   Driver driver;
-  driver.greet("run2:abc@30000,86400", "");
+  driver.greet("run2:abc", "");
   EXPECT_EQ(driver.it.vote(), Vote::unauthorized);
   EXPECT_EQ(driver.it.why(), "does not tell its run id and its role: let this user call INFO");
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
@@ -305,7 +269,7 @@ TEST(EnrolmentRefusalDoubt, TheRecordIsReadAgain) {
   // record still fits, the node is enrolled; if there is none, it waits.
   for (const bool forgotten : {false, true}) {
     Driver driver;
-    driver.greet("run2:abc@30000,86400");
+    driver.greet("run2:abc");
     driver.it.doubt();
     EXPECT_EQ(driver.it.standing(), Standing::unknown);
     EXPECT_EQ(driver.it.vote(), Vote::quarantined);
@@ -318,7 +282,7 @@ TEST(EnrolmentRefusalDoubt, TheRecordIsReadAgain) {
       driver.hear(2, driver.proposes());
       EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
     } else {
-      driver.hear_record("run2:abc@30000,86400:1700:42");
+      driver.hear_record("run2:abc:1700:42");
       EXPECT_EQ(driver.it.standing(), Standing::enrolled);
       EXPECT_EQ(driver.it.enrolled().floor, 1700U);
     }
@@ -367,14 +331,14 @@ TEST(EnrolmentRefusal, AUserThatMayNotEnrolTriesItOnce) {
     EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
     driver.hear_nil();
     EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
-    driver.hear_text("run2:theirs@30000,86400@#1.0s.2;17");
+    driver.hear_text("run2:theirs@#1.0s.2;17");
     EXPECT_FALSE(driver.it.nobody_enrols());
     EXPECT_FALSE(driver.it.ripe());
   }
   driver.now += look;
   driver.it.advance(driver.now);
   driver.asks();
-  driver.hear_record("run2:theirs@30000,86400");
+  driver.hear_record("run2:theirs");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   EXPECT_FALSE(driver.it.awaits_operator());
   EXPECT_EQ(driver.it.enrolments(), 0U);
@@ -401,7 +365,7 @@ TEST(EnrolmentRefusal, AUserThatMayNotEvenLookAtTheCandidateAsksOnce) {
 
 TEST(EnrolmentRefusal, ARecordThatHasToGoStaysIfTheUserMayNotReplaceIt) {
   Driver driver;
-  driver.greet("run2:no record");
+  driver.greet("run2:no@1,2 record");
   EXPECT_TRUE(driver.asks().starts_with("replace quorumlock:enrolment "));
   driver.hear_error(keys_refused);
   EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
@@ -410,7 +374,7 @@ TEST(EnrolmentRefusal, ARecordThatHasToGoStaysIfTheUserMayNotReplaceIt) {
   driver.now += look;
   driver.it.advance(driver.now);
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
-  driver.hear_record("run2:no record");
+  driver.hear_record("run2:no@1,2 record");
   EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
 }
 

@@ -14,9 +14,9 @@ class MembersCalledOtherwise : public ::testing::Test {
  protected:
   MembersCalledOtherwise() {
     const redis::NodeNames names = {"b", "n1", "n3"};
-    driver.servers[0].members = founded("n1", names);
-    driver.servers[1].members = founded("b", names);
-    driver.servers[2].members = founded("n3", names);
+    driver.servers[0].members = SessionDriver::listed("n1", names);
+    driver.servers[1].members = SessionDriver::listed("b", names);
+    driver.servers[2].members = SessionDriver::listed("n3", names);
   }
   [[nodiscard]] core::LinkState state(int node) const { return driver.session.link(node).state(); }
 
@@ -79,7 +79,7 @@ TEST_F(MembersCalledOtherwise, AnAcquisitionWaitsForTheNodeThatWasNeverReached) 
 TEST_F(MembersCalledOtherwise, ANodeThatWasRestartedSaysItsNameOnceItIsEnrolled) {
   // n2 remembers that it is b. A record of an earlier run may be a copy, so that we do not take the
   // name, but no node calls our list wrong.
-  driver.servers[1].enrolment = "run9:abc@1000,86400";
+  driver.servers[1].enrolment = "run9:abc";
   driver.start();
   for (const int node : {0, 1, 2}) {
     EXPECT_EQ(driver.session.link(node).reason(), Vote::quarantined) << node;
@@ -90,9 +90,7 @@ TEST_F(MembersCalledOtherwise, ANodeThatAnotherClientIsEnrollingSaysItsNameThen)
   // n2 has forgotten everything, and waits with another client's candidate for b.
   driver.servers[1].enrolment = "";
   driver.start();
-  redis::EnrolmentRecord record = *redis::EnrolmentRecord::parse("run2:abc@1000,86400");
-  record.members = driver.servers[1].members->mark();
-  const std::string candidate = redis::EnrolmentCandidate{record}.to_string();
+  const std::string candidate = with_mark("run2:abc", *driver.servers[1].members);
   driver.reply(
       1, "EVAL candidate",
       "*3\r\n:2\r\n" + LinkDriver::bulk(as_it_stands(candidate)) + ":1700000000000000\r\n");
@@ -102,8 +100,9 @@ TEST_F(MembersCalledOtherwise, ANodeThatAnotherClientIsEnrollingSaysItsNameThen)
 }
 
 TEST_F(MembersCalledOtherwise, ANodeOfNoListIsNotAMissingOne) {
-  // n2 is there, and blank: nothing says that it is b.
+  // n2 is there, and blank: nothing says that it is b. It waits with the candidate of our list.
   driver.servers[1].enrolment = "";
+  driver.servers[1].members = SessionDriver::listed("n2", SessionDriver::names(3));
   driver.start();
   driver.look(1);
   driver.acquire();
@@ -117,12 +116,43 @@ TEST(Members, ARecordThatContradictsTooFewVotersHasThemReadAgain) {
   SessionDriver driver(3);
   driver.slow[1] = driver.slow[2] = true;
   driver.start();
-  redis::Membership anew = founded("n2", SessionDriver::names(3));
+  redis::Membership anew = SessionDriver::listed("n2", SessionDriver::names(3));
   anew.founding = 9;
   driver.servers[1].members = anew;
   driver.open(1);
   ASSERT_FALSE(driver.asked(0).empty());
   EXPECT_EQ(driver.asked(0).front(), "MGET quorumlock:enrolment quorumlock:members");
+}
+
+TEST(Members, ANodeWithOtherTermsHasTheOthersReadAgain) {
+  // fencing_memory, which this client does not name, has been changed while it was idle. It has
+  // heard so of n1 only.
+  SessionDriver driver(3);
+  redis::Membership& its = *driver.servers[0].members;
+  its.epoch = 1;
+  its.to_terms.memory_s = 7200;
+  driver.start();
+  const auto all_are_read = [&driver] {
+    for (const int node : {0, 1, 2}) {
+      if (driver.asked(node).empty()) continue;
+      driver.reply(node, "MGET",
+                   LinkDriver::both(SessionDriver::record(node),
+                                    *driver.servers[static_cast<std::size_t>(node)].members));
+    }
+  };
+  all_are_read();  // they have come up one after the other
+  EXPECT_EQ(driver.session.link(0).trouble(driver.now),
+            "votes with other terms than the others of these nodes: quorumlock members");
+  for (const int node : {1, 2}) {
+    redis::Membership& now = *driver.servers[static_cast<std::size_t>(node)].members;
+    now.epoch = 1;
+    now.to_terms.memory_s = 7200;
+  }
+  driver.pass(1s);
+  all_are_read();
+  for (const int node : {0, 1, 2}) {
+    EXPECT_EQ(driver.session.link(node).state(), LinkState::up) << node;
+  }
 }
 
 TEST(Members, ANodeThatRefusesOurListIsReadAgain) {
@@ -131,7 +161,7 @@ TEST(Members, ANodeThatRefusesOurListIsReadAgain) {
   SessionDriver driver(4);
   for (const int node : {0, 1, 2}) {
     driver.servers[static_cast<std::size_t>(node)].members =
-        founded(SessionDriver::name(node), SessionDriver::names(3));
+        SessionDriver::listed(SessionDriver::name(node), SessionDriver::names(3));
   }
   driver.servers[3].enrolment = "";
   driver.start();
@@ -139,7 +169,7 @@ TEST(Members, ANodeThatRefusesOurListIsReadAgain) {
   EXPECT_EQ(driver.session.link(0).reason(), Vote::nodes_differ);
   for (int turn = 0; driver.asked(0).empty() && turn < 10; ++turn) driver.pass(200ms);
   for (const int node : {0, 1, 2}) {
-    redis::Membership now = founded(SessionDriver::name(node), {});
+    redis::Membership now = SessionDriver::listed(SessionDriver::name(node), {});
     now.phase = redis::MembersPhase::announced;
     now.from = SessionDriver::names(3);
     now.to = SessionDriver::names(4);
@@ -154,7 +184,8 @@ TEST(Members, EachConnectionIsNamedAfterOurList) {
   SessionDriver three(3), four(4);
   three.start();
   four.start();
-  const redis::ClientName name{redis::list_mark(SessionDriver::names(3)), true, false};
+  const redis::ClientName name{redis::list_mark(SessionDriver::names(3), {.max_ttl_ms = 1000}),
+                               true, false};
   EXPECT_EQ(three.told[0], "CLIENT SETNAME " + name.to_string());
   EXPECT_EQ(three.told[0], three.told[2]);
   EXPECT_NE(three.told[0], four.told[0]);
@@ -174,7 +205,7 @@ TEST(Members, AConnectionSaysWhatItsClientHasSeenAndMayDo) {
     const std::string& told = driver.told[static_cast<std::size_t>(node)];
     return redis::ClientName::parse(told.substr(told.rfind(' ') + 1));
   };
-  const std::string list = redis::list_mark(SessionDriver::names(3));
+  const std::string list = redis::list_mark(SessionDriver::names(3), {.max_ttl_ms = 1000});
   for (const int node : {0, 1}) {
     driver.look(node);
     EXPECT_EQ(name(node), (redis::ClientName{list, false, true})) << node;
@@ -187,7 +218,8 @@ TEST(Members, AConnectionSaysWhatItsClientHasSeenAndMayDo) {
   driver.pass(1s);
   for (const int node : {0, 1}) driver.look(node);
   driver.reply(2, "MGET",
-               LinkDriver::both(SessionDriver::record(2), founded("n3", SessionDriver::names(3))));
+               LinkDriver::both(SessionDriver::record(2),
+                                SessionDriver::listed("n3", SessionDriver::names(3))));
   EXPECT_EQ(name(0), (redis::ClientName{list, true, true}));
   EXPECT_EQ(name(2), (redis::ClientName{list, true, false}));
 }

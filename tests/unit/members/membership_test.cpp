@@ -1,5 +1,6 @@
 #include "members/membership.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lock/placement.hpp"
@@ -8,6 +9,8 @@
 // Which nodes vote, as one node knows it.
 namespace quorumlock::redis {
 namespace {
+
+using namespace std::chrono_literals;
 
 const NodeNames abc = {"a", "b", "c"};
 const NodeNames abd = {"a", "b", "d"};
@@ -28,6 +31,7 @@ TEST(Membership, TextsAreReadAsTheyAreWritten) {
   // The names include ones with the characters that separate words and names.
   for (const Membership& one :
        {settled(abc), announced(abc, abd), unsettled(abc, abcd),
+        Membership{7, 4, MembersPhase::announced, "a", abc, abc, {10'000, 40}, {20'000, 80}},
         Membership{
             ~0ULL, ~0U, MembersPhase::settled, "odd name,%", {}, {"[::1]:7", "odd name,%"}}}) {
     const std::optional<MembersMark> mark = MembersMark::parse(one.mark().to_string());
@@ -37,7 +41,8 @@ TEST(Membership, TextsAreReadAsTheyAreWritten) {
     ASSERT_TRUE(read) << one.text();
     EXPECT_EQ(*read, one);
   }
-  EXPECT_EQ(announced(abc, abd).text(), "a a a,b,c a,b,d");
+  EXPECT_EQ(announced(abc, abd).text(), "a a a,b,c a,b,d 30000,86400 30000,86400");
+  EXPECT_EQ(settled(abc).text(), "a s - a,b,c - 30000,86400");
   EXPECT_EQ(settled(abc).mark().to_string().substr(0, 20), "0000000000000007.4s.");
 }
 
@@ -46,8 +51,27 @@ TEST(Membership, ATextThatIsNotTheMarkedOneIsNotRead) {
   const Membership one = settled(abc);
   EXPECT_FALSE(Membership::parse(settled(abd).text(), one.mark()));
   EXPECT_FALSE(Membership::parse(one.for_node("b").text(), one.mark()));
-  for (const char* text : {"", "a s -", "a s - b,a", "a s - a,a", "a s - a,", "a s a,b a,b",
-                           "a a - a,b", "a x - a,b", " s - a,b", "a s - %4", "a s - a b"}) {
+  // The last ones have odd terms.
+  for (const char* text : {"",
+                           "a s -",
+                           "a s - a,b",
+                           "a s - b,a - 1,1",
+                           "a s - a,a - 1,1",
+                           "a s - a, - 1,1",
+                           "a s a,b a,b - 1,1",
+                           "a a - a,b 1,1 1,1",
+                           "a x - a,b - 1,1",
+                           " s - a,b - 1,1",
+                           "a s - %4 - 1,1",
+                           "a s - a b - 1,1",
+                           "a s - a,b 1,1 1,1",
+                           "a a a,b a,b - 1,1",
+                           "a s - a,b - 1",
+                           "a s - a,b - 0,1",
+                           "a s - a,b - 1,0",
+                           "a s - a,b - 01,1",
+                           "a s - a,b - 1,1,1",
+                           "a s - a,b - 9223372036854775807,1"}) {
     const MembersMark mark{7, 4, MembersPhase::settled, core::Placement::hash(text)};
     EXPECT_FALSE(Membership::parse(text, mark)) << text;
   }
@@ -68,6 +92,52 @@ TEST(Membership, OneListIsServedUnlessAChangeIsAnnounced) {
   EXPECT_EQ(announced(abc, abd).epoch_of(abd), 5U);
   EXPECT_EQ(unsettled(abc, abd).epoch_of(abc), std::nullopt);
   EXPECT_EQ(unsettled(abc, abd).epoch_of(abd), 5U);
+}
+
+TEST(Membership, TermsAreThoseOfTheListThatGovernsUntilTheSettle) {
+  // A greater max_ttl counts from the settle; a node that forgot waits for as long as votes may
+  // live; a counter lives as long as either list says, and an absent one has not for the shorter.
+  const ListTerms shorter{10'000, 40}, longer{20'000, 80};
+  Membership its{7, 4, MembersPhase::announced, "a", abc, abc, shorter, longer};
+  EXPECT_EQ(its.terms_of(abc), (std::vector{shorter, longer}));
+  EXPECT_EQ(its.longest_ttl(shorter), 10s);
+  EXPECT_EQ(its.longest_ttl(longer), 10s);
+  EXPECT_EQ(its.quarantine(), 10s);
+  EXPECT_EQ(its.longest_memory(), 80s);
+  EXPECT_EQ(its.shortest_memory(), 40s);
+  its.phase = MembersPhase::unsettled;
+  EXPECT_EQ(its.terms_of(abc), std::vector{longer});
+  EXPECT_EQ(its.longest_ttl(longer), 10s);
+  EXPECT_EQ(its.quarantine(), 20s);
+  EXPECT_EQ(its.longest_memory(), 80s);
+  EXPECT_EQ(its.shortest_memory(), 40s);
+  const Membership after{7, 5, MembersPhase::settled, "a", {}, abc, {}, longer};
+  EXPECT_EQ(after.longest_ttl(longer), 20s);
+  EXPECT_EQ(after.quarantine(), 20s);
+  EXPECT_EQ(after.shortest_memory(), 80s);
+  EXPECT_TRUE(after.serves(abc, longer));
+  EXPECT_FALSE(after.serves(abc, shorter));
+}
+
+TEST(Membership, AClientThatNamesOtherTermsIsToldBoth) {
+  const Membership its{7, 4, MembersPhase::announced, "a", abc, abc, {10'000, 40}, {20'000, 80}};
+  const auto vote = [&](const NamedTerms& named) { return TermsDifference(its, abc, named).vote; };
+  EXPECT_EQ(vote({}), Vote::pending);
+  EXPECT_EQ(vote({10'000, {}}), Vote::pending);
+  EXPECT_EQ(vote({20'000, 80}), Vote::pending);
+  EXPECT_EQ(vote({10'000, 80}), Vote::max_ttl_differs) << "no list has both";
+  EXPECT_EQ(vote({{}, 60}), Vote::terms_differ);
+  EXPECT_THAT(TermsDifference(its, abc, {{}, 60}).sentence,
+              ::testing::HasSubstr("fencing_memory 80 s since epoch 4, and ours is 60 s"));
+}
+
+TEST(Membership, AClientIsKnownByItsListAndTheTermsThatItNames) {
+  const ListTerms terms{10'000, 40};
+  for (const NamedTerms& named : {NamedTerms{}, NamedTerms{10'000, {}}, NamedTerms{{}, 40}}) {
+    EXPECT_TRUE(is_mark_of(list_mark(abc, named), abc, terms));
+    EXPECT_FALSE(is_mark_of(list_mark(abd, named), abc, terms));
+  }
+  EXPECT_FALSE(is_mark_of(list_mark(abc, {20'000, {}}), abc, terms));
 }
 
 TEST(Membership, ANewNodeMayVoteFromTheAnnouncementOn) {

@@ -71,16 +71,15 @@ TEST(TimedWait, ATimeInTheFutureIsReadAgain) {
 }
 
 TEST(TimedWait, ACandidateIsReadAsItIsWritten) {
-  for (const char* text :
-       {"run:abc@30000,86400;17", "run:abc@30000,86400:60000;17,/a;b=c=9,n1:6379=18",
-        "run:abc@30000,86400;17,n2=3"}) {
+  const std::string record = "run:abc@#00000000000000a1.0s.0000000000000b2c";
+  for (const char* rest : {";17", ":60000;17,/a;b=c=9,n1:6379=18", ";17,n2=3"}) {
+    const std::string text = record + rest;
     const auto candidate = EnrolmentCandidate::parse(text);
     ASSERT_TRUE(candidate) << text;
     EXPECT_EQ(candidate->to_string(), text);
   }
-  for (const char* text : {"run:abc@30000,86400", "run:abc@30000,86400;", "run:abc@30000,86400;x",
-                           "run:abc@30000,86400;17,", "run:abc@30000,86400;17,n2"}) {
-    EXPECT_FALSE(EnrolmentCandidate::parse(text)) << text;
+  for (const char* rest : {"", ";", ";x", ";17,", ";17,n2"}) {
+    EXPECT_FALSE(EnrolmentCandidate::parse(record + rest)) << rest;
   }
 }
 

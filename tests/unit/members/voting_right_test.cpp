@@ -22,8 +22,7 @@ class VotingRightTest : public ::testing::Test {
   void connect() {
     right.begin();
     const redis::Membership its = LinkDriver::members();
-    right.enrolment().greeted(now, {.run_id = "run1"},
-                              {with_mark("run1:abc@30000,86400", its), its.text()});
+    right.enrolment().greeted(now, {.run_id = "run1"}, {with_mark("run1:abc", its), its.text()});
   }
   void follow(VotingRight::Verdict verdict = {}) {
     right.follow(now, all_agree(LinkDriver::members()), std::move(verdict));
@@ -75,8 +74,9 @@ TEST_F(VotingRightTest, ItsOwnWordsFollowTheCommandsThatSayTheEnrolment) {
   EXPECT_EQ(command(CommandKind::set), "bytes");
   const std::string words = command(CommandKind::acquire);
   EXPECT_TRUE(words.starts_with("bytes$")) << words;
-  EXPECT_NE(words.find("\r\nrun1:abc@30000,86400"), words.npos) << words;
-  EXPECT_TRUE(words.ends_with("\r\n$1\r\n0\r\n")) << words;  // the floor
+  EXPECT_NE(words.find("\r\nrun1:abc"), words.npos) << words;
+  EXPECT_TRUE(words.ends_with("\r\n$1\r\n0\r\n$8\r\n86400000\r\n$8\r\n86400000\r\n"))
+      << words << " has the floor, and twice fencing_memory";
 }
 
 TEST_F(VotingRightTest, ARefusalIsNamedWithItsVote) {
@@ -119,7 +119,7 @@ TEST_F(VotingRightTest, ADoubtLastsUntilTheRecordIsReadAndComparedAgain) {
   std::string out;
   ASSERT_TRUE(right.enrolment().take_command(now, out));
   const redis::Membership its = LinkDriver::members();
-  const std::string record = with_mark("run1:abc@30000,86400", its), members = its.text();
+  const std::string record = with_mark("run1:abc", its), members = its.text();
   const std::vector<Reply> both = {made_reply(Reply::Type::string, record),
                                    made_reply(Reply::Type::string, members)};
   right.enrolment().on_reply(now, {Reply::Type::array, 0, {}, both});

@@ -19,8 +19,8 @@ TEST(Acquire, OneLockInTheLine) {
   attempt.entry_life = 3s;
   EXPECT_EQ(encoded(attempt),
             vote_call({"EVALSHA", redis::acquire_all_script.sha1, "2", "orders:42", orders_counter,
-                       "t0ken", "12345", "77", "1700000000000000", counters_life, "1",
-                       "w0123456789abcdef.7", "1700000000000001", "3000", "w", "0", "0"}));
+                       "t0ken", "12345", "77", "1700000000000000", "1", "w0123456789abcdef.7",
+                       "1700000000000001", "3000", "w", "0", "0"}));
 }
 
 TEST(Acquire, ToRead) {
@@ -31,8 +31,8 @@ TEST(Acquire, ToRead) {
   attempt.entry_life = 3s;
   EXPECT_EQ(encoded(attempt),
             vote_call({"EVALSHA", redis::acquire_all_script.sha1, "2", "orders:42", orders_counter,
-                       "t0ken", "12345", "77", "1700000000000000", counters_life, "1",
-                       "r0123456789abcdef.7", "11", "3000", "r", "0", "0"}));
+                       "t0ken", "12345", "77", "1700000000000000", "1", "r0123456789abcdef.7", "11",
+                       "3000", "r", "0", "0"}));
 }
 
 TEST(Acquire, SeveralLocks) {
@@ -42,14 +42,14 @@ TEST(Acquire, SeveralLocks) {
   acquire.entry_life = 3s;
   EXPECT_EQ(encoded(acquire),
             call_for_all(redis::acquire_all_script.sha1,
-                         {"12345", "77", "1700000000000000", counters_life, "1",
-                          "w0123456789abcdef.9", "1700000000000123", "3000", "w", "0", "0"}));
+                         {"12345", "77", "1700000000000000", "1", "w0123456789abcdef.9",
+                          "1700000000000123", "3000", "w", "0", "0"}));
   acquire.place = no_place;
   acquire.fenced = false;
   acquire.lock.mode = LockMode::shared;
-  EXPECT_EQ(encoded(acquire), call_for_all(redis::acquire_all_script.sha1,
-                                           {"12345", "77", "1700000000000000", counters_life, "0",
-                                            "", "0", "3000", "r", "0", "0"}));
+  EXPECT_EQ(encoded(acquire),
+            call_for_all(redis::acquire_all_script.sha1,
+                         {"12345", "77", "1700000000000000", "0", "", "0", "3000", "r", "0", "0"}));
 }
 
 TEST(Acquire, APermit) {
@@ -58,7 +58,7 @@ TEST(Acquire, APermit) {
       encoded(command_for_permit(CommandKind::acquire)),
       vote_call({"EVALSHA", redis::acquire_all_script.sha1, "2", "quorumlock:semaphore:orders:42",
                  "quorumlock:fence:quorumlock:semaphore:orders:42", "t0ken", "12345", "77",
-                 "1700000000000000", counters_life, "1", "", "0", "0", "w", "7", "12"}));
+                 "1700000000000000", "1", "", "0", "0", "w", "7", "12"}));
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ using namespace std::chrono_literals;
 using core::CommandKind;
 
 inline constexpr std::string_view orders_counter = "quorumlock:fence:orders:42";
-inline constexpr std::string_view counters_life = "86400000";
 inline constexpr core::LinePlace no_place = {};
 
 /// The bytes that hiredis makes of these words.
@@ -80,15 +79,17 @@ inline std::string encoded(const core::Send& send) {
   redis::append_command(bytes, send, {1'700'000'000'000'000, 30s});
   if (redis::is_renewal(send.tag.kind)) redis::append_number(bytes, 0);
   if (redis::says_enrolment(send.tag.kind)) {
-    redis::append_word(bytes, "run1:abc@30000,86400");
+    redis::append_word(bytes, "run1:abc");
     redis::append_word(bytes, "5");
+    redis::append_number(bytes, 86'400'000);
+    redis::append_number(bytes, 3'600'000);
   }
   return bytes;
 }
-/// A vote script's call, with the enrolment and the floor that the node's link appends.
+/// A vote script's call, with what the node's link appends.
 inline std::string vote_call(std::initializer_list<std::string_view> words) {
   std::vector<std::string_view> all(words);
-  all.insert(all.end(), {"run1:abc@30000,86400", "5"});
+  all.insert(all.end(), {"run1:abc", "5", "86400000", "3600000"});
   return formatted(all);
 }
 /// The call of a script that has the keys of command_for_all() and then these words.
@@ -107,7 +108,7 @@ inline std::string call_for_all(std::string_view sha1,
                                        "quorumlock:fence:cash",
                                        "t0ken"};
   all.insert(all.end(), words);
-  all.insert(all.end(), {"run1:abc@30000,86400", "5"});
+  all.insert(all.end(), {"run1:abc", "5", "86400000", "3600000"});
   return formatted(all);
 }
 

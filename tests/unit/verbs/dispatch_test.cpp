@@ -47,15 +47,15 @@ std::string bytes_of(const std::vector<core::Send>& sends, std::int64_t wall_us 
 
 TEST(Dispatch, OfRenewals) {
   // The keys are those of the locks; common arguments come once, and the time that each
-  // lock has left is in us. The link appends three words.
+  // lock has left is in us. Session and link append five words.
   Batch renewals;
   renewals.add(renewal("orders:42", "t0ken"));
   renewals.add(renewal("", "an0ther", 1'700'000'000'000'000));
   std::string bytes = "before";
   renewals.append_to(bytes, {});
-  EXPECT_EQ(bytes, "before*17\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::renew_script.sha1) +
+  EXPECT_EQ(bytes, "before*18\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::renew_script.sha1) +
                        "\r\n$1\r\n2\r\n$9\r\norders:42\r\n$0\r\n\r\n"
-                       "$5\r\n12345\r\n$1\r\n1\r\n$8\r\n86400000\r\n$5\r\nt0ken\r\n$1\r\n7\r\n"
+                       "$5\r\n12345\r\n$1\r\n1\r\n$5\r\nt0ken\r\n$1\r\n7\r\n"
                        "$7\r\n6500000\r\n$7\r\nan0ther\r\n$16\r\n1700000000000000\r\n"
                        "$7\r\n6500000\r\n");
   renewals.clear();
@@ -65,7 +65,7 @@ TEST(Dispatch, OfRenewals) {
   renewals.add(whole);
   bytes.clear();
   renewals.append_to(bytes, {});
-  EXPECT_TRUE(bytes.starts_with("*13\r\n$4\r\nEVAL\r\n")) << bytes;
+  EXPECT_TRUE(bytes.starts_with("*14\r\n$4\r\nEVAL\r\n")) << bytes;
   EXPECT_NE(bytes.find(redis::renew_script.source), bytes.npos);
 }
 
@@ -93,9 +93,9 @@ TEST(Dispatch, OfAcquisitionsAndReleases) {
   EXPECT_EQ(bytes_of({sending(CommandKind::acquire, "orders:42", "t0ken"),
                       sending(CommandKind::acquire, "", "an0ther", 8)},
                      1'700'000'000'000'000),
-            "*15\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::acquire_script.sha1) +
+            "*17\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::acquire_script.sha1) +
                 "\r\n$1\r\n0\r\n$5\r\n12345\r\n"
-                "$16\r\n1700000000000000\r\n$8\r\n86400000\r\n$1\r\n8\r\n$9\r\norders:42\r\n$"
+                "$16\r\n1700000000000000\r\n$1\r\n1\r\n$1\r\n8\r\n$9\r\norders:42\r\n$"
                 "5\r\nt0ken\r\n"
                 "$1\r\n7\r\n$0\r\n\r\n$7\r\nan0ther\r\n$1\r\n8\r\n");
   EXPECT_EQ(bytes_of({sending(CommandKind::release, "orders:42", "t0ken"),
@@ -103,7 +103,7 @@ TEST(Dispatch, OfAcquisitionsAndReleases) {
             "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::release_script.sha1) +
                 "\r\n$1\r\n0\r\n$9\r\norders:42\r\n$5\r\nt0ken\r\n$0\r\n\r\n"
                 "$7\r\nan0ther\r\n");
-  // Without fencing a counter's life is 0; a node that does not know a script gets its source.
+  // A node that does not know a script gets its source.
   core::Send bare = sending(CommandKind::acquire, "a", "t");
   bare.fenced = false;
   bare.tag.with_source = true;

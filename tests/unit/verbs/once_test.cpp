@@ -8,8 +8,10 @@ namespace {
 std::string asked(std::optional<std::uint64_t> period) {
   std::string bytes;
   redis::once::append(bytes, {.key = "orders:42", .fence = 77, .keep = 48h, .period = period});
-  redis::append_word(bytes, "run1:abc@30000,86400");
+  redis::append_word(bytes, "run1:abc");
   redis::append_word(bytes, "5");
+  redis::append_number(bytes, 86'400'000);
+  redis::append_number(bytes, 3'600'000);
   return bytes;
 }
 

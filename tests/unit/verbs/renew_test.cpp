@@ -11,7 +11,7 @@ TEST(Renew, AReader) {
   renewal.replant = true;
   EXPECT_EQ(encoded(renewal),
             vote_call({"EVALSHA", redis::renew_all_script.sha1, "2", "orders:42", orders_counter,
-                       "t0ken", "12345", "77", "1", counters_life, "r", "0", "0", "0"}));
+                       "t0ken", "12345", "77", "1", "r", "0", "0", "0"}));
 }
 
 TEST(Renew, ByToken) {
@@ -20,17 +20,17 @@ TEST(Renew, ByToken) {
   by_token.lock.by_token = true;
   EXPECT_EQ(encoded(by_token),
             vote_call({"EVALSHA", redis::renew_all_script.sha1, "2", "orders:42", orders_counter,
-                       "t0ken", "12345", "77", "0", counters_life, "t", "0", "0", "0"}));
+                       "t0ken", "12345", "77", "0", "t", "0", "0", "0"}));
 }
 
 TEST(Renew, SeveralLocks) {
   core::Send renew = command_for_all(CommandKind::renew);
   renew.replant = true;
-  EXPECT_EQ(encoded(renew), call_for_all(redis::renew_all_script.sha1,
-                                         {"12345", "77", "1", counters_life, "w", "0", "0", "0"}));
+  EXPECT_EQ(encoded(renew),
+            call_for_all(redis::renew_all_script.sha1, {"12345", "77", "1", "w", "0", "0", "0"}));
   renew.lock.mode = LockMode::shared;
-  EXPECT_EQ(encoded(renew), call_for_all(redis::renew_all_script.sha1,
-                                         {"12345", "77", "1", counters_life, "r", "0", "0", "0"}));
+  EXPECT_EQ(encoded(renew),
+            call_for_all(redis::renew_all_script.sha1, {"12345", "77", "1", "r", "0", "0", "0"}));
 }
 
 TEST(Renew, APermit) {
@@ -38,7 +38,7 @@ TEST(Renew, APermit) {
       encoded(command_for_permit(CommandKind::renew)),
       vote_call({"EVALSHA", redis::renew_all_script.sha1, "2", "quorumlock:semaphore:orders:42",
                  "quorumlock:fence:quorumlock:semaphore:orders:42", "t0ken", "12345", "77", "0",
-                 counters_life, "w", "7", "12", "0"}));
+                 "w", "7", "12", "0"}));
 }
 
 }  // namespace

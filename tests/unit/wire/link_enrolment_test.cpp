@@ -7,11 +7,13 @@ namespace {
 using Strings = std::vector<std::string>;
 
 constexpr core::Duration quarantine = 30s + 302ms;
-const std::string run1_record = "run1:abc@30000,86400";
+const std::string run1_record = "run1:abc";
 
 /// The candidate script's answer {2, the candidate that stands, TIME}.
 std::string standing(const std::string& candidate) {
-  return "*3\r\n:2\r\n" + LinkDriver::bulk(as_it_stands(candidate)) + ":1700000000000000\r\n";
+  return "*3\r\n:2\r\n" +
+         LinkDriver::bulk(as_it_stands(with_mark(candidate, LinkDriver::members()))) +
+         ":1700000000000000\r\n";
 }
 /// Expects that the only command written is a call of this script. Returns its last argument; for
 /// "candidate", the one before that, since the last one is the candidate's life.
@@ -79,7 +81,7 @@ TEST(LinkEnrolment, TheNodesOwnWordsFollowEveryVote) {
   driver.send(3, CommandKind::renew);
   driver.send(4, CommandKind::set);
   driver.send(5, CommandKind::release);
-  const std::string own = " " + run1_record + ":1700:42 1700";
+  const std::string own = " " + run1_record + ":1700:42 1700 86400000 86400000";
   EXPECT_EQ(driver.written(),
             (Strings{"PING 1" + own, "PING 2" + own, "PING 3" + own, "PING 4", "PING 5"}));
 }
@@ -126,7 +128,8 @@ TEST(LinkEnrolment, TheWaitIsFollowedByTheFirstVote) {
   EXPECT_EQ(driver.said(), Strings{"up"});
   EXPECT_EQ(driver.link.trouble(driver.now), "");
   driver.send(1, CommandKind::acquire);
-  EXPECT_EQ(driver.written(), Strings{"PING 1 " + record_of(candidate) + ":1700:42 1700"});
+  EXPECT_EQ(driver.written(),
+            Strings{"PING 1 " + record_of(candidate) + ":1700:42 1700 86400000 86400000"});
 }
 
 TEST(LinkEnrolment, ARepairThatFailsYields) {
@@ -149,7 +152,8 @@ TEST(LinkEnrolment, WaitingCommandsGetTheWordsThatAreFoundOut) {
   driver.send(2, CommandKind::release);
   driver.open();
   driver.greet({.enrolment = run1_record + ":7:42"});
-  EXPECT_EQ(driver.written(), (Strings{"PING 1 " + run1_record + ":7:42 7", "PING 2"}));
+  EXPECT_EQ(driver.written(),
+            (Strings{"PING 1 " + run1_record + ":7:42 7 86400000 86400000", "PING 2"}));
 }
 
 TEST(LinkEnrolment, CommandsThatWaitedForAQuarantinedNodeAreAnswered) {
@@ -184,9 +188,10 @@ TEST(LinkEnrolment, ACommandWaitsWhileTheRecordIsReadAgain) {
   EXPECT_EQ(driver.said(), Strings{"2 not enrolled"});
   EXPECT_TRUE(driver.written().empty()) << "asked once";
   driver.feed(LinkDriver::both(run1_record + ":9:42"));
-  EXPECT_EQ(driver.written(), (Strings{"PING 3 " + run1_record + ":9:42 9", "PING 4"}));
+  EXPECT_EQ(driver.written(),
+            (Strings{"PING 3 " + run1_record + ":9:42 9 86400000 86400000", "PING 4"}));
   driver.send(5, CommandKind::acquire);
-  EXPECT_EQ(driver.written(), Strings{"PING 5 " + run1_record + ":9:42 9"});
+  EXPECT_EQ(driver.written(), Strings{"PING 5 " + run1_record + ":9:42 9 86400000 86400000"});
   EXPECT_TRUE(driver.said().empty());
 }
 
@@ -203,7 +208,7 @@ TEST(LinkEnrolment, ARecordThatIsBeingReadIsNotReadTwice) {
   driver.doubt();
   EXPECT_TRUE(driver.written().empty());
   driver.compare();
-  EXPECT_EQ(driver.written(), Strings{"PING 1 " + run1_record + " 0"});
+  EXPECT_EQ(driver.written(), Strings{"PING 1 " + run1_record + " 0 86400000 86400000"});
 }
 
 TEST(LinkEnrolment, ANodeThatForgotIsDoubted) {
@@ -233,7 +238,8 @@ TEST(LinkEnrolment, ACommandThatWaitsForTheRecordMayBeLate) {
   driver.pass(50ms);
   EXPECT_EQ(driver.said(), (Strings{"stalled", "1 late", "2 late"}));
   driver.feed(LinkDriver::both(run1_record));
-  EXPECT_EQ(driver.written(), (Strings{"PING 1 " + run1_record + " 0", "PING 2"}));
+  EXPECT_EQ(driver.written(),
+            (Strings{"PING 1 " + run1_record + " 0 86400000 86400000", "PING 2"}));
   driver.feed("-ERR one\r\n-ERR two\r\n");
   EXPECT_EQ(driver.said(), (Strings{"1 failed", "2 failed", "up"}));
 }
@@ -352,17 +358,6 @@ TEST(LinkEnrolment, ANodeThatIsNotReadyHasNotForgotten) {
     driver.greet();
     EXPECT_EQ(driver.said().back(), "up");
   }
-}
-
-TEST(LinkEnrolment, AnotherMaxTtlIsTheVote) {
-  // Both the waiting command and later ones are answered with the reason.
-  LinkDriver driver;
-  driver.start();
-  driver.send(1, CommandKind::acquire);
-  driver.open();
-  driver.greet({.enrolment = "run1:abc@60000,86400"});
-  EXPECT_EQ(driver.said(), (Strings{"connect", "quarantined: enrolled with another max_ttl",
-                                    "1 enrolled with another max_ttl"}));
 }
 
 TEST(LinkEnrolment, LooksAgainIfAsked) {

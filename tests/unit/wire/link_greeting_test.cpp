@@ -43,7 +43,7 @@ TEST(LinkGreeting, IsReadInAnyPieces) {
   const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") + driver.bulk("sha") +
                               driver.bulk("sha") + driver.bulk("sha") + driver.bulk("sha") +
                               driver.bulk("sha") + driver.bulk("sha") + ":1\r\n:1\r\n" +
-                              driver.both("x:abc@30000,86400") + driver.bulk("run_id:x\r\n");
+                              driver.both("x:abc") + driver.bulk("run_id:x\r\n");
   driver.said();
   for (std::size_t i = 0; i + 1 < answers.size(); ++i) driver.feed(answers.substr(i, 1));
   EXPECT_TRUE(driver.said().empty());
@@ -125,7 +125,7 @@ TEST(LinkGreeting, AnswersThatThisUserMayNotGetStayUnknown) {
   // without the run id and the role it is unknown whether the node has forgotten.
   const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
   const std::string ran = ":1\r\n";
-  const std::string record = LinkDriver::both("x:abc@30000,86400");
+  const std::string record = LinkDriver::both("x:abc");
   const std::string role = LinkDriver::bulk("role:master\r\n");
   const std::string run = LinkDriver::bulk("run_id:x\r\n");
   EXPECT_EQ(answered(plain, {no, role, no, no, no, no, no, no, ran, ran, record, run}),

@@ -22,7 +22,7 @@ TEST(Link, AnswersInOrder) {
   driver.send(1);
   driver.send(2, CommandKind::renew);
   driver.send(3, CommandKind::release);
-  EXPECT_EQ(driver.written(), (Strings{"PING 1", "PING 2 run1:abc@30000,86400 0", "PING 3"}));
+  EXPECT_EQ(driver.written(), (Strings{"PING 1", "PING 2 run1:abc 0 86400000 86400000", "PING 3"}));
   driver.feed("+OK\r\n*3\r\n:3\r\n:0\r\n:1700\r\n:0\r\n");
   EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 absent", "3 absent"}));
 }
@@ -155,7 +155,7 @@ TEST(Link, AReplicaIsNotAskedWhileCommandsWaitForTheRecord) {
   for (int i = 3; i <= 4; ++i) driver.send(i);
   driver.feed("-READONLY You can't write against a read only replica.\r\n");
   EXPECT_TRUE(driver.written().empty());
-  driver.feed(LinkDriver::both("run1:abc@30000,86400"));
+  driver.feed(LinkDriver::both("run1:abc"));
   EXPECT_EQ(driver.written(), (Strings{"PING 3", "PING 4"}));
   driver.said();
   driver.feed("+OK\r\n");

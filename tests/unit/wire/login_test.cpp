@@ -129,7 +129,7 @@ TEST(LoginOnLink, WaitsForTheGreetingAndForTheRecord) {
   driver.send(1);
   driver.link.log_in(driver.now, {"locker", "newer"});
   EXPECT_TRUE(driver.written().empty());
-  driver.feed(LinkDriver::both("run1:abc@30000,86400"));
+  driver.feed(LinkDriver::both("run1:abc"));
   EXPECT_EQ(driver.written(), (Strings{"PING 1", "AUTH locker newer", "PING quorumlock:login"}));
 }
 
