@@ -91,6 +91,7 @@ enum class Mutant {
   once_by_one_node,
   once_not_noted_again,
   once_not_repaired,
+  repaired_without_vouchers,
   once_of_a_former_holder,
   // The list of nodes changes.
   settled_without_a_wait,

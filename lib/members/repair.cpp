@@ -57,7 +57,9 @@ void Repair::start(Time now) {
   if (!admitted) return finish(now, false);
   job_.as = *admitted;
   if (planted(Mutant::no_repair)) return finish(now, true);
-  choose_sources();
+  // Those that vouch for the node may be overdue for us. It waits for them then: the clocks are a
+  // floor for tokens, but tell nothing of what is done once.
+  if (!choose_sources()) return finish(now, false);
   // The node may have waited for its turn: check that we are still its repairer.
   write(now, Step::mark, {}, {}, life());
 }
@@ -76,17 +78,27 @@ std::uint64_t Repair::counts_up_to() const {
                             engine.config().fencing_memory);
 }
 
-void Repair::choose_sources() {
+/// Whether a node with this membership stands at the state at which the node is let in.
+bool Repair::vouches(const redis::Membership& its) const {
+  return its == job_.as.for_node(its.name);
+}
+
+/// False if enough nodes vouch for the node, and too few of them can be asked now.
+bool Repair::choose_sources() {
   std::vector<int> quarantined;
+  redis::NodeNames vouch;  // whether they can be asked or not
   const std::uint64_t limit = counts_up_to();
   for (const int node : session_.nodes()) {
     const core::LinkState state = session_.link(node).state();
     if (node == job_.target) continue;
-    const redis::Enrolment::Standing its = session_.link(node).enrolment().standing();
+    const redis::Enrolment& enrolment = session_.link(node).enrolment();
+    const redis::Enrolment::Standing its = enrolment.standing();
     if (its == redis::Enrolment::Standing::waiting && state == core::LinkState::quarantined)
       quarantined.push_back(node);
+    if (its == redis::Enrolment::Standing::enrolled && vouches(*enrolment.enrolled().membership)) {
+      vouch.push_back(enrolment.enrolled().membership->name);
+    }
     if (state != core::LinkState::up) continue;
-    const redis::Enrolment& enrolment = session_.link(node).enrolment();
     job_.clocks.push_back(node);
     job_.sources.push_back({node, enrolment.enrolled().record});
     const std::uint64_t floor = enrolment.enrolled().floor;
@@ -103,7 +115,7 @@ void Repair::choose_sources() {
   for (const Source& source : job_.sources) {
     const redis::SharedMembership& its =
         session_.link(source.node).enrolment().enrolled().membership;
-    if (*its != job_.as.for_node(its->name)) continue;
+    if (!vouches(*its)) continue;
     if (job_.as.is_vouched_for_by(names)) {
       job_.spare.push_back(source);
       continue;
@@ -119,6 +131,8 @@ void Repair::choose_sources() {
     job_.spare.clear();  // all are read
     for (const int node : quarantined) job_.sources.push_back({node, {}});
   }
+  return job_.from_quorum || !job_.as.is_vouched_for_by(vouch) ||
+         planted(Mutant::repaired_without_vouchers);
 }
 
 void Repair::next_source(Time now) {

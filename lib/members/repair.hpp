@@ -63,7 +63,8 @@ class Repair {
   enum class Step { mark, scan, values, periods, write, check, time };
 
   void start(core::Time now);
-  void choose_sources();
+  [[nodiscard]] bool choose_sources();
+  [[nodiscard]] bool vouches(const redis::Membership& its) const;
   void next_source(core::Time now);
   void settle(core::Time now);
   [[nodiscard]] std::uint64_t counts_up_to() const;

@@ -64,8 +64,11 @@ void draw_periods(Draw& draw, test::SeededRandom& random) {
         Fault::pause_client, Fault::reset, Fault::refuse, Fault::drop_lock}) {
     if (random.one_in(3)) draw.faults.push_back(fault);
   }
+  // A slow node with a narrow window is reminded of a long line too rarely for short lives.
+  if (draw.order_holds()) draw.entry_life = draw.delay * 1200;
   if (!random.one_in(3)) return;
-  // One node after the other forgets, each once the one before votes again.
+  // One node after the other forgets, each once the one before votes again. Clients lose sight of
+  // nodes meanwhile, also of those that the others are repaired from.
   draw.nodes = 3;
   draw.ttl = draw.max_ttl = random.between(2, 5) * 100ms;
   draw.hold = draw.ttl / random.between(2, 8);
@@ -74,6 +77,7 @@ void draw_periods(Draw& draw, test::SeededRandom& random) {
   draw.between_faults = 3s;
   draw.faults_follow_wins = false;
   draw.faults = {random.one_in(2) ? Fault::crash : Fault::flush};
+  if (draw.blind_spots) draw.faults.push_back(Fault::partition);
 }
 
 }  // namespace quorumlock::sim

@@ -349,6 +349,16 @@ void Faults::restart(int node) {
 void Faults::forgets(int node) {
   checks_.fencing.forgot(node);
   world_.users.all_ask();
+  if (!draw_.periods || !draw_.blind_spots || !draw_.has(Fault::partition)) return;
+  // All clients lose sight of one that vouches for it, just when they are to repair it.
+  after(TrueTime(draw_.max_ttl) * random_.between(90, 110) / 100, [this, node] {
+    const int other = static_cast<int>(random_.index(nodes_.size()));
+    if (scene_.healing || other == node) return;
+    trace("FAULT all clients lose sight of node ", other + 1);
+    for (std::size_t client = 0; client < clients_.size(); ++client) {
+      world_.paths.hide(client, other, now() + 2 * TrueTime(draw_.node_timeout));
+    }
+  });
 }
 
 }  // namespace quorumlock::sim
