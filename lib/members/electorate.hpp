@@ -22,9 +22,8 @@ namespace quorumlock::redis {
 ///   use the name that we were given.
 /// - A node accepts our list by its founding and names. What another node says changes nothing for
 ///   its vote.
-/// - A list also has terms. If lists of our nodes are served with different terms, which a change
-/// of
-///   the nodes makes so, we have one of them at a time: the nodes that do not serve it do not vote.
+/// - A list also has terms. A change of the nodes may make lists of our nodes be served with
+///   different terms. We have one of them at a time: the nodes that do not serve it do not vote.
 /// - A name is learnt from the node itself only. If another list differs from ours in the names of
 ///   nodes that have not said theirs, it may be ours: its nodes do not vote, but nobody is to
 ///   blame.

@@ -298,10 +298,12 @@ int run_mutants(Asked asked) {
     core::planted_mutant = one.mutant;
     asked.focus = one.focus;
     asked.seeds = static_cast<std::uint64_t>(one.seeds);
+    asked.from = one.from;
     const Sums sums = run_jobs(asked);
     std::cout << (sums.failed != 0 ? "caught    " : "SURVIVED  ") << one.name << ": " << one.what;
     if (sums.failed != 0) {
-      std::cout << "; seed " << sums.failed << " of at most " << one.seeds << ": "
+      std::cout << "; seed " << sums.failed << ", of at most " << one.seeds << " from " << one.from
+                << ": "
                 << (sums.died_of != 0 ? died(sums.died_of)
                                       : outcome_of(Draw::of(sums.failed, asked.focus)));
     } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ struct KnownMutant {
   std::string_view what;
   int seeds;  ///< the seeds within which it must be caught; 0: planted, and not caught yet
   std::optional<Focus> focus = {};  ///< the focus of those seeds; unset: the one that each draws
+  std::uint64_t from = 1;           ///< the first of them: thousands before it take long in vain
 };
 
 /// Every mistake that can be planted.
