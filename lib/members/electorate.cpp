@@ -74,7 +74,7 @@ void Electorate::take_names(std::span<const Node> nodes) {
 
 /// Chooses the terms of our list among those that nodes serve and that we may have: such that
 /// enough nodes for a lock serve them, for the longest ttl, and of a change the later ones. If none
-/// are, the present terms stay for as long as a node serves them.
+/// are, those that most nodes serve: an operator may vouch for them.
 void Electorate::choose_terms(std::span<const Node> nodes) {
   struct Choice {
     ListTerms terms;
@@ -99,8 +99,8 @@ void Electorate::choose_terms(std::span<const Node> nodes) {
   if (choices.empty()) return remember_terms(nodes);
   const auto worth = [this](const Choice& one) {
     const bool wins = win(one.votes, list_);
-    return std::tuple(wins, wins ? one.longest_ttl : core::Duration(), one.terms == terms_ && !wins,
-                      wins ? one.rank : one.votes.size(), one.terms == terms_);
+    return std::tuple(wins, wins ? one.longest_ttl : core::Duration(), wins ? 0 : one.votes.size(),
+                      one.rank, one.terms == terms_);
   };
   terms_ = std::ranges::max_element(choices, {}, worth)->terms;
 }
@@ -223,6 +223,7 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
       judged[i].refusal = "asks for a majority of " + in_braces(*its.asks()) +
                           ", of which our list has too few: if these nodes never were a list, "
                           "quorumlock members commit makes it forget them";
+      judged[i].asks_too_much = true;
     } else {
       newest = std::max(newest, *its.epoch_of(list_));
     }
@@ -237,7 +238,7 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
     judged[i].longest_ttl = its.longest_ttl(terms_);
     voters_.push_back(static_cast<int>(i));
   }
-  choose_state(nodes);
+  choose_state(nodes, judged);
   std::string founding;
   if (founds_) {
     look_together(nodes, judged);
@@ -266,13 +267,17 @@ core::Majority Electorate::asked_by(const Membership& its, std::span<const Node>
 }
 
 /// Chooses the state with which nodes are let in.
-void Electorate::choose_state(std::span<const Node> nodes) {
+void Electorate::choose_state(std::span<const Node> nodes, std::span<const Judgement> judged) {
   state_.reset();
   likely_.reset();
   stand_ = 0;
   const bool by_one_word = planted(Mutant::furthest_word_taken);
-  for (const int voter : voters_) {
-    const SharedMembership& as = nodes[static_cast<std::size_t>(voter)].membership;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const SharedMembership& as = nodes[i].membership;
+    const bool votes = as && std::ranges::count(voters_, static_cast<int>(i)) > 0;
+    // Only an operator lets nodes in by the word of nodes whose own votes cannot count for us.
+    const bool speaks = as && voters_.empty() && judged[i].asks_too_much;
+    if (!votes && !speaks) continue;
     NodeNames names;
     for (const Node& node : nodes) {
       const bool stands =
@@ -286,6 +291,7 @@ void Electorate::choose_state(std::span<const Node> nodes) {
       likely_ = as;
       stand_ = stand;
     }
+    if (!votes) continue;
     // For a list of one or two nodes one would be enough, if no other node knew better.
     const bool alone = stand < 2 && voters_.size() > 1 && !planted(Mutant::one_voucher_is_enough);
     if (!as->is_vouched_for_by(names) || alone) continue;

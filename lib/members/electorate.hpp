@@ -70,6 +70,8 @@ class Electorate {
     /// The majority that the vote of this node asks for beside that of our own list, by the nodes'
     /// places; impossible() if it has a record and its votes do not count.
     core::Majority asks;
+    /// It serves our list and asks for a majority of another one of which ours has too few nodes.
+    bool asks_too_much = false;
     bool changes = false;  ///< its list is being changed, or has other terms than ours
     /// The longest ttl with which its votes count.
     core::Duration longest_ttl{};
@@ -112,7 +114,7 @@ class Electorate {
   void remember_terms(std::span<const Node> nodes);
   void name_founded(std::span<const Node> nodes);
   void propose(std::span<const Node> nodes);
-  void choose_state(std::span<const Node> nodes);
+  void choose_state(std::span<const Node> nodes, std::span<const Judgement> judged);
   [[nodiscard]] core::Majority asked_by(const Membership& its, std::span<const Node> nodes) const;
   [[nodiscard]] bool is_outdated(const Membership& its) const;
   [[nodiscard]] bool may_be_ours(const NodeNames& list, std::span<const Node> nodes) const;
@@ -144,8 +146,9 @@ class Electorate {
   /// The state with which a node without a record is let in, for any name. Null: there is none at
   /// which enough nodes stand.
   SharedMembership state_;
-  SharedMembership likely_;  ///< the state at which most voters stand; null: there are no voters
-  int stand_ = 0;            ///< how many stand at likely_
+  /// The state at which most voters stand, or else most of those that ask for too much.
+  SharedMembership likely_;
+  int stand_ = 0;  ///< how many stand at likely_
   /// The nodes that judged_ is about; empty once the operator has vouched.
   std::vector<Node> asked_;
   std::vector<Judgement> judged_;

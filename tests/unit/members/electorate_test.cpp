@@ -70,6 +70,37 @@ TEST_F(ElectorateTest, WhoNamesNoTermsFollowsTheNodes) {
   EXPECT_EQ(judged[2].vote, Vote::quarantined);
 }
 
+TEST_F(ElectorateTest, IfNoTermsWinThoseOfMostNodesAreOurs) {
+  // Two of five nodes have settled other terms, two forgot then, and one was away. The client knows
+  // the old terms, and an operator vouches for the nodes that forgot: as what the two are.
+  const NodeNames list{"a", "b", "c", "d", "e"};
+  const Membership old = settled(list);
+  Membership after = settled(list, 1);
+  after.to_terms = {60'000, 86'400};
+  judge({blank("a"), blank("b"), blank("c"), with("d", old), blank("e")});
+  EXPECT_EQ(electorate.terms(), old.to_terms);
+  electorate.vouch();
+  const auto judged =
+      judge({with("a", after), blank("b"), blank("c"), with("d", old), with("e", after)});
+  EXPECT_EQ(electorate.terms(), after.to_terms);
+  ASSERT_TRUE(judged[1].admitted);
+  EXPECT_EQ(*judged[1].admitted, after.for_node("b"));
+}
+
+TEST_F(ElectorateTest, AnOperatorVouchesForAChangeOfWhichTooFewRemember) {
+  // {a, b, c, x} has decided to become {a, b, d}, and of these nodes only a remembers. Its vote
+  // cannot count for us: three of the old list would have to vote, and we know two of them.
+  const NodeNames old{"a", "b", "c", "x"};
+  const Membership decided{7, 1, MembersPhase::unsettled, {}, old, list_abd};
+  const std::vector<Electorate::Node> nodes{with("a", decided), blank("b"), blank("d")};
+  EXPECT_FALSE(judge(nodes)[1].admitted);
+  electorate.vouch();
+  const auto judged = judge(nodes);
+  EXPECT_TRUE(electorate.voters().empty());
+  ASSERT_TRUE(judged[1].admitted);
+  EXPECT_EQ(*judged[1].admitted, decided.for_node("b"));
+}
+
 TEST_F(ElectorateTest, AGreaterMaxTtlCountsFromTheSettle) {
   const ListTerms longer{60'000, 86'400};
   const Membership announced{7, 0, MembersPhase::announced, {}, list_abc, list_abc, {}, longer};
@@ -87,7 +118,7 @@ TEST_F(ElectorateTest, WhoNamesOtherTermsIsRefused) {
       std::vector{with("a", settled(list_abc)), with("b", settled(list_abc)), blank("c")});
   EXPECT_EQ(judged[0].vote, Vote::max_ttl_differs);
   EXPECT_EQ(judged[0].refusal,
-            "votes with max_ttl 30 s since epoch 0, and ours is 20 s: leave max_ttl out to follow "
+            "votes with max_ttl 30s since epoch 0, and ours is 20s: leave max_ttl out to follow "
             "the nodes; quorumlock members apply changes theirs");
   EXPECT_TRUE(strict.voters().empty());
   EXPECT_FALSE(judged[2].admitted);
