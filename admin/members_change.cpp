@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include <quorumlock/options.hpp>
+
 #include "lock/counter_bound.hpp"
 #include "lock/mutants.hpp"
 #include "lock/quorum.hpp"
@@ -207,10 +209,8 @@ void MembersChange::choose_stage(std::uint64_t founding) {
 }
 
 std::string MembersChange::terms_in_words(const ListTerms& terms) {
-  const std::string max_ttl = terms.max_ttl_ms % 1000 == 0
-                                  ? std::to_string(terms.max_ttl_ms / 1000) + " s"
-                                  : std::to_string(terms.max_ttl_ms) + " ms";
-  return "with max_ttl " + max_ttl + " and fencing_memory " + std::to_string(terms.memory_s) + " s";
+  return "with max_ttl " + to_text(terms.max_ttl()) + " and fencing_memory " +
+         to_text(terms.memory());
 }
 
 std::string MembersChange::in_words(const NodeNames& list, const ListTerms& terms) const {

@@ -89,7 +89,7 @@ class MembersChange {
   // The same in words, with their terms if these are to change.
   [[nodiscard]] std::string next_in_words() const { return in_words(next_, next_terms_); }
   [[nodiscard]] std::string list_in_words() const { return in_words(list_, terms_); }
-  /// Such as "with max_ttl 30 s and fencing_memory 86400 s".
+  /// Such as "with max_ttl 30s and fencing_memory 1d".
   [[nodiscard]] static std::string terms_in_words(const ListTerms& terms);
   /// The state that the nodes are at, or are being brought to; unset if no node has a record.
   [[nodiscard]] const std::optional<Membership>& state() const { return state_; }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <quorumlock/event.hpp>
+#include <quorumlock/options.hpp>
 
 #include "lock/mutants.hpp"
 #include "lock/placement.hpp"
@@ -106,12 +107,6 @@ std::optional<NodeNames> read_list(std::string_view text) {
   const bool sorted = std::ranges::adjacent_find(list, std::greater_equal<>()) == list.end();
   if (!sorted) return std::nullopt;
   return list;
-}
-
-std::string in_words(std::chrono::milliseconds span) {
-  return span % std::chrono::seconds(1) == span.zero()
-             ? std::to_string(span / std::chrono::seconds(1)) + " s"
-             : std::to_string(span.count()) + " ms";
 }
 
 std::string are(const NodeNames& names) {
@@ -404,8 +399,7 @@ TermsDifference::TermsDifference(const Membership& its, const NodeNames& ours,
   vote = ttl ? Vote::max_ttl_differs : Vote::terms_differ;
   const ListTerms wanted = named.over(theirs);
   const auto of = [ttl](const ListTerms& terms) {
-    return in_words(ttl ? std::chrono::milliseconds(terms.max_ttl_ms)
-                        : std::chrono::milliseconds(std::chrono::seconds(terms.memory_s)));
+    return to_text(ttl ? terms.max_ttl() : terms.memory());
   };
   const std::string name = ttl ? "max_ttl" : "fencing_memory";
   sentence = "votes with " + name + ' ' + of(theirs) + " since epoch " + std::to_string(its.epoch) +

@@ -115,7 +115,7 @@ TEST_F(Enroll, ChangesNoTermsAndNamesTheDifference) {
        {std::vector<std::string>{"acquire", "orders"}, std::vector<std::string>{"enroll"}}) {
     const Ended ended = quorumlock(command);
     EXPECT_EQ(ended.code, 64);
-    EXPECT_THAT(ended.err, HasSubstr("max_ttl 1 s since epoch 0, and ours is 2 s"));
+    EXPECT_THAT(ended.err, HasSubstr("max_ttl 1s since epoch 0, and ours is 2s"));
     EXPECT_THAT(ended.err, HasSubstr("quorumlock members apply"));
   }
   EXPECT_EQ(*cluster.value(0, enrolment), before);

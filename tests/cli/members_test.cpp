@@ -380,7 +380,7 @@ TEST_F(Members, TermsChangeByApplyAndWhoNamesNoneFollows) {
   ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
   const Ended refused = run("longer", {"enroll"});
   EXPECT_EQ(refused.code, 64) << refused.err;
-  EXPECT_THAT(refused.err, HasSubstr("max_ttl 1 s since epoch 0, and ours is 2 s"));
+  EXPECT_THAT(refused.err, HasSubstr("max_ttl 1s since epoch 0, and ours is 2s"));
   EXPECT_EQ(run("longer", {"acquire", "other"}).code, 64);
   const Ended long_before = run("none", {"acquire", "--ttl", "2s", "other"});
   EXPECT_EQ(long_before.code, 64);

@@ -99,7 +99,7 @@ TEST_F(EnrolmentOfNodes, AClientWithAnotherFencingMemoryGetsAnError) {
   const Result<Lease> refused = connect(other).acquire(key);
   ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
   const std::string sentence = refused.error().what();
-  EXPECT_NE(sentence.find("fencing_memory 86400 s since epoch 0, and ours is 3600 s"),
+  EXPECT_NE(sentence.find("fencing_memory 1d since epoch 0, and ours is 1h"),
             sentence.npos)
       << sentence;
 }

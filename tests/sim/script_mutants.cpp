@@ -128,9 +128,8 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {replant_without_enrolment, &renew_script, "local token = ARGV[3 * i]",
        "local token = ARGV[3 * i]\n"
        "if found[1] ~= ARGV[last + 2] and found[i + 1] == token then return {time, ''} end"},
-      {expiry_shortened, &renew_script,
-       "if type(redis.pcall('PEXPIRE', lock, ARGV[1], 'GT')) == 'number' then",
-       "if redis.call('PEXPIRE', lock, ARGV[1]) then"},
+      {expiry_shortened, &renew_script, "redis.call('PEXPIRE', KEYS[i], ARGV[1], 'GT')",
+       "redis.call('PEXPIRE', KEYS[i], ARGV[1])"},
       {renewal_without_an_end, &renew_script, "if sent > 0 and time >= sent + ARGV[3 * i + 2] then",
        "if false then"},
       {renewal_without_an_end, &renew_script, "if stays or sent == 0 then", "if stays then"},

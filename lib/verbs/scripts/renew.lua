@@ -50,19 +50,13 @@ local function replant(lock, token, fence)
   return why or why_not_set(lock, token, 'PX', ARGV[1], 'GET') or '2'
 end
 
-local function extend(lock)
-  if type(redis.pcall('PEXPIRE', lock, ARGV[1], 'GT')) == 'number' then return end
-  -- The server is older than 7.0, or refuses GT.
-  if redis.call('PTTL', lock) < tonumber(ARGV[1]) then redis.call('PEXPIRE', lock, ARGV[1]) end
-end
-
 local votes = {}
 for i = 1, #KEYS do
   local token = ARGV[3 * i]
   if sent > 0 and time >= sent + ARGV[3 * i + 2] then
     votes[i] = '4'
   elseif found[i + 1] == token then
-    extend(KEYS[i])
+    redis.call('PEXPIRE', KEYS[i], ARGV[1], 'GT')
     votes[i] = '1'
   elseif found[i + 1] then
     votes[i] = '0'

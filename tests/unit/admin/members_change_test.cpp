@@ -443,7 +443,7 @@ TEST(MembersChange, AChangeOfTermsIsFinishedWithAFileThatNamesNone) {
   EXPECT_EQ(nodes.look().stage(), Stage::announced);
   nodes.named.memory_s = 86'400;
   EXPECT_EQ(nodes.look().stage(), Stage::other);
-  EXPECT_THAT(nodes.look().may_announce().error().what(), HasSubstr("fencing_memory 7200 s"));
+  EXPECT_THAT(nodes.look().may_announce().error().what(), HasSubstr("fencing_memory 2h"));
   EXPECT_TRUE(nodes.look().announcing().empty()) << "from the old terms to themselves";
   EXPECT_EQ(nodes.take(nodes.look().withdrawing()), five);
   EXPECT_EQ(nodes.look().stage(), Stage::agreed);

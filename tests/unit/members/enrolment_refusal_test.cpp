@@ -24,7 +24,7 @@ TEST(EnrolmentRefusal, ARestartedNodeWithOtherTermsIsRefusedWithBoth) {
     EXPECT_EQ(said, "nothing");
     EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
     EXPECT_EQ(driver.it.why(),
-              "was restarted, and votes with max_ttl 30 s since epoch 0, and ours is 20 s: leave "
+              "was restarted, and votes with max_ttl 30s since epoch 0, and ours is 20s: leave "
               "max_ttl out to follow the nodes; quorumlock members apply changes theirs");
   }
 }

@@ -128,7 +128,7 @@ TEST(Membership, AClientThatNamesOtherTermsIsToldBoth) {
   EXPECT_EQ(vote({10'000, 80}), Vote::max_ttl_differs) << "no list has both";
   EXPECT_EQ(vote({{}, 60}), Vote::terms_differ);
   EXPECT_THAT(TermsDifference(its, abc, {{}, 60}).sentence,
-              ::testing::HasSubstr("fencing_memory 80 s since epoch 4, and ours is 60 s"));
+              ::testing::HasSubstr("fencing_memory 80s since epoch 4, and ours is 1m"));
 }
 
 TEST(Membership, AClientIsKnownByItsListAndTheTermsThatItNames) {
