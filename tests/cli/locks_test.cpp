@@ -56,7 +56,7 @@ TEST_F(Locks, SaysIfThereAreMoreThanItLists) {
   const json document = listed({"--limit", "1"});
   EXPECT_FALSE(document.at("complete"));
   EXPECT_THAT(run({"locks", "--limit", "1"}).out,
-              HasSubstr("there are more than 1: give a PATTERN"));
+              HasSubstr("of more than 1 locks: give a PATTERN"));
   EXPECT_EQ(run({"locks", "--limit", "0"}).code, 64);
 }
 

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,15 @@ std::string locks_table(const std::vector<HeldLock>& locks, int nodes, std::size
                {"NODES", all([&](const HeldLock& lock) { return lock.nodes == nodes; })}});
   for (const HeldLock& lock : locks) table.add(row_of(lock));
   return table.text(width);
+}
+
+std::vector<HeldLock> most_wanted(const LockList& list, std::size_t most) {
+  const auto importance = [](const HeldLock& lock) {
+    return std::tuple(lock.waiters, lock.held_for);
+  };
+  std::vector<HeldLock> first(std::min(most, list.locks.size()));
+  std::ranges::partial_sort_copy(list.locks, first, std::greater(), importance, importance);
+  return first;
 }
 
 std::string counts_of(const LockList& list) {
