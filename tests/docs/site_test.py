@@ -101,6 +101,13 @@ def not_found(site, index):
     for option in options_of_program():
         if not any(title == option or title.endswith(" " + option) for title in titles):
             yield f"the search does not find {option}"
+    pages = set()
+    for entry in index["docs"]:
+        file, _, anchor = entry["location"].partition("#")
+        if anchor and file not in pages:
+            yield f"the search ends at {entry['location']}, since no entry before it is of its page"
+            break
+        pages.add(file)
     places = {}
     for entry in index["docs"]:
         places.setdefault(html.unescape(entry["title"]).removeprefix("quorumlock "), []).append(entry["location"])
