@@ -23,7 +23,7 @@ std::string mode_of(const HeldLock& lock) {
 
 std::string holder_of(const HeldLock& lock) {
   if (lock.token_begin.empty()) return "another program";
-  return (lock.label.empty() ? "" : lock.label + " ") + "(" + lock.token_begin + "...)";
+  return lock.label.empty() ? "-" : lock.label;
 }
 
 Row row_of(const HeldLock& lock) {
@@ -31,6 +31,7 @@ Row row_of(const HeldLock& lock) {
       lock.resource,
       mode_of(lock),
       holder_of(lock),
+      lock.token_begin.empty() ? "-" : lock.token_begin + "...",
       span_or_dash(lock.held_for),
       span_or_dash(lock.expires_in),
       std::to_string(lock.waiters) + (lock.next_waiter.empty() ? "" : ", next " + lock.next_waiter),
@@ -49,6 +50,7 @@ std::string locks_table(const std::vector<HeldLock>& locks, int nodes, std::size
   Table table({{.heading = "RESOURCE", .is_name = true},
                {"MODE", all([](const HeldLock& lock) { return mode_of(lock) == "exclusive"; })},
                {.heading = "HOLDER", .is_name = true},
+               {"TOKEN", all([](const HeldLock& lock) { return !lock.label.empty(); })},
                {"HELD FOR"},
                {"EXPIRES IN"},
                {"WAITERS", all([](const HeldLock& lock) { return lock.waiters == 0; }), true},
