@@ -63,10 +63,15 @@ bool turns_away(const std::string& trouble) {
 }
 
 /// What to do about a node that is not to be reached: it is down, or turns us away in words.
-const char* remedy_of_unreachable(const std::string& trouble) {
+const char* remedy_of_unreachable(const std::string& trouble, bool most_are_away) {
   if (!turns_away(trouble)) {
-    return "start it, or mend the way to it: it casts no vote; if it is gone for good, put another "
-           "node in its place and run quorumlock members apply";
+    return most_are_away
+               ? "start it, or mend the way to it; if a majority of the nodes is gone for good, "
+                 "stop "
+                 "all clients, wait for max_ttl, and found a list without them: quorumlock enroll "
+                 "--new --force"
+               : "start it, or mend the way to it; if it is gone for good, put another node in its "
+                 "place and run quorumlock members apply";
   }
   if (trouble.find("max number of clients") != trouble.npos) {
     return "it runs, and has as many connections as its maxclients allows: raise that, or see by "
@@ -152,9 +157,21 @@ class Examination {
     } else {
       const char* const does = turns_away(node_.trouble) ? "turns us away" : "does not answer";
       hint("unreachable", does + (node_.trouble.empty() ? "" : ": " + node_.trouble),
-           remedy_of_unreachable(node_.trouble));
+           remedy_of_unreachable(node_.trouble, most_are_away()));
     }
     return false;
+  }
+
+  /// Whether the nodes of its group that answer are too few for a change of their list.
+  bool most_are_away() const {
+    int nodes = 0;
+    int away = 0;
+    for (const NodeStatus& one : cluster_.nodes) {
+      if (one.group != node_.group) continue;
+      ++nodes;
+      if (one.state != NodeState::up && one.state != NodeState::quarantined) ++away;
+    }
+    return 2 * (nodes - away) <= nodes;
   }
 
   void writes() {

@@ -180,8 +180,10 @@ class LockLook {
     const int answered = outcome_.count(Vote::granted);
     if (answered < outcome_.quorum) {
       return Error(Errc::no_quorum,
-                   "could not list the locks: " + std::to_string(answered) +
-                       " of the nodes answered to the end",
+                   "could not list the locks: " + std::to_string(answered) + " of " +
+                       std::to_string(outcome_.votes.size()) +
+                       " nodes answered to the end, and a quorum is " +
+                       std::to_string(outcome_.quorum),
                    outcome_);
     }
     return LockList{count_.on(outcome_.quorum), complete_, std::move(outcome_)};

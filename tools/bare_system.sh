@@ -1,4 +1,5 @@
-# Sourced after tools/setup.sh: a bare Debian system below build/, for tools/package, tools/debian13 and tools/routes.
+# Sourced after tools/setup.sh: a bare Debian system below build/, for tools/package, tools/routes, tools/debian13 and
+# tools/arm64.
 # shellcheck shell=bash
 
 # Writes an archive of everything that git would commit, even if it is not committed yet; without git, of all but build/.
@@ -52,4 +53,16 @@ with_root() {
   # shellcheck disable=SC2016  # for the shell that unshare runs
   as_root env -i PATH="$PATH" HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive unshare --mount \
     sh -c 'mount -t proc proc "$1/proc" && shift && exec "$@"' sh "$@"
+}
+
+# with_tree ROOT LOG COMMAND...: runs a command in the bare system, which sees this tree as /quorumlock.
+with_tree() {
+  local root=$1 log=$2
+  shift 2
+  # shellcheck disable=SC2016  # for the shell
+  with_root "$root" sh -c 'mount --bind "$1" "$2/quorumlock" && root=$2 && shift 2 && exec chroot "$root" "$@"' sh \
+    "$PWD" "$root" "$@" >"$log" 2>&1 || {
+    tail -n 60 "$log" >&2
+    return 1
+  }
 }

@@ -10,8 +10,8 @@ QUANTILES = ("p50", "p99", "p999")
 
 
 # What the plots call the contenders, and in which order: the default comes first.
-WORDS = {FENCED: "with fencing tokens (default)", OURS: "without",
-         FLOOR: "a bare client that sends the same bytes"}
+WORDS = {FENCED: "with fencing tokens (default)", OURS: "without fencing tokens",
+         FLOOR: "a bare client, without them"}
 
 
 def latencies(rows: Rows, what: str, **where) -> list[str]:

@@ -34,6 +34,11 @@ def label(value: float) -> str:
     return f"{value:g}"
 
 
+def figure(value: float) -> str:
+    """Four digits that count, and no power of ten."""
+    return f"{float(f'{value:.4g}'):,.0f}" if value >= 1e4 else f"{value:.4g}"
+
+
 def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: list[str],
          values: dict, log: bool = False, mark: float | None = None, note: str = "", along: str = "") -> None:
     """Draws bars. `values` has the lower quartile, the median and the upper quartile of each (group, series).
@@ -88,7 +93,7 @@ def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: l
             out.append(f'<rect x="{x:.1f}" y="{y(middle):.1f}" width="{width * 0.9:.1f}" '
                        f'height="{max(y(low) - y(middle), 0):.1f}" '
                        f'fill="{COLOURS[i % len(COLOURS)]}"><title>{escape(group)}, '
-                       f'{escape(name)}: {middle:.4g} ({first:.4g}-{last:.4g})</title></rect>')
+                       f'{escape(name)}: {figure(middle)} ({figure(first)}-{figure(last)})</title></rect>')
             out.append(f'<line x1="{x + width * 0.45:.1f}" x2="{x + width * 0.45:.1f}" '
                        f'y1="{y(first):.1f}" y2="{y(last):.1f}" class="middle"/>')
     if mark is not None:

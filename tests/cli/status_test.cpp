@@ -138,7 +138,7 @@ TEST_F(Status, WatchShowsTheLocksThatAreMostWaitedForWithTheirHolders) {
   EXPECT_FALSE(label.empty());
   Program table = start({"status", "--watch"});
   EXPECT_TRUE(eventually(
-      [&] { return table.line().starts_with("orders:42  exclusive  " + label + " ("); }));
+      [&] { return table.line().starts_with("orders:42  exclusive  " + label + "  "); }));
 }
 
 TEST_F(Status, WatchGoesOnIfTheLocksCannotBeListed) {

@@ -58,6 +58,18 @@ TEST(Table, WhatSaysNothingUnusualIsLeftOutAndNamed) {
   EXPECT_THAT(table_of("web", false).text(24), HasSubstr("VERSION\n"));
 }
 
+TEST(Table, ALineOfAListGoesOnBelowItsText) {
+  EXPECT_EQ(wrapped("  --wide    all columns and names", 24),
+            "  --wide    all columns\n"
+            "            and names");
+  EXPECT_EQ(wrapped("all  columns and names", 16),
+            "all  columns and\n"
+            "    names");
+  EXPECT_EQ(wrapped("all columns and names", 12, 0),
+            "all columns\n"
+            "and names");
+}
+
 TEST(Table, LongNamesAreCutInTheMiddle) {
   const std::string text = table_of("tenants/eu/" + std::string(200, 'x') + "/42").text(40);
   EXPECT_THAT(text, HasSubstr("\ntenants/eu/xxxx...xxxxxxxxxxxx/42  up\n"));

@@ -174,6 +174,35 @@ TEST_F(Terminal, ATableFitsInto80Columns) {
   }
 }
 
+TEST_F(Terminal, HelpAndErrorsAreBrokenBetweenWords) {
+  cluster.kill(1);
+  cluster.kill(2);
+  shell.size(70, 24);
+  for (const std::string command : {"--help", "run --help", "enroll --help", "acquire orders"}) {
+    shell.enter("echo begin; " QUORUMLOCK_PROGRAM " " + command + "; echo code $?");
+    shell.expect("begin\r\n");
+    std::istringstream lines(shell.expect("code "));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), 71U) << "with the carriage return: " << line;
+    }
+  }
+  shell.size(200, 24);
+  shell.enter(QUORUMLOCK_PROGRAM " locks; echo code $?");
+  shell.expect("1 of 3 nodes answered to the end, and a quorum is 2; see quorumlock doctor");
+}
+
+TEST_F(Terminal, LocksWatchShowsFirstWhatIsMostWaitedFor) {
+  for (const char* resource : {"a", "b"}) {
+    ASSERT_EQ(CommandLine::run({"acquire", "--ttl", "30s", resource}).code, 0);
+  }
+  const Program waiter = start({"acquire", "--wait", "30s", "b"});
+  shell.enter(QUORUMLOCK_PROGRAM " locks --watch; echo code $?");
+  shell.expect("2 held, 1 waiting; the most waited for");
+  EXPECT_THAT(shell.expect("\na "), HasSubstr("\nb "));
+  shell.type(ctrl_c);
+  shell.expect("code 0");
+}
+
 TEST_F(Terminal, AWatchNeverScrolls) {
   // There are more locks than rows. The last row is left for the cursor.
   for (int i = 0; i < 30; ++i) {

@@ -4,8 +4,8 @@ the network, every class of the public headers has a page, each picture follows 
 search finds options, commands and metrics by their names.
 
     site_test.py [SITE]            checks build/docs/site, or that site
-    site_test.py --build           builds it first (tools/docs --offline); ends with 77, for "skipped", if Doxygen or
-                                   MkDocs is not installed
+    site_test.py --build PROGRAM   builds it first (tools/docs --offline PROGRAM); ends with 77, for "skipped", if
+                                   Doxygen or MkDocs is not installed
     site_test.py --browser SITE    also reads each page in Chromium: the console must stay silent; ends with 77 if Chromium
                                    is not installed
 """
@@ -85,11 +85,29 @@ def missing_classes(site):
                 yield f"{header.name}: the reference has no page on {name}"
 
 
+def options_of_program():
+    """The options in the sources of the program, but for one that is refused with a reason."""
+    text = "".join(path.read_text() for path in sorted((ROOT / "tools/cli").rglob("*.cpp")))
+    return sorted(set(re.findall(r'"(?:-\w,)?(--[a-z][a-z-]+)["=,]', text)) - {"--version", "--help", "--trust-disk"})
+
+
 def not_found(site, index):
     """Names that the search does not find, or finds where there is no such anchor."""
     wanted = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/configuration.md").read_text(), re.M))
-    wanted |= {"acquire", "doctor", "acquire --ttl", "quorumlock_acquired_total", "quorumlock_wait_seconds",
+    wanted |= {"acquire", "doctor", "cluster start", "members plan", "acquire --ttl", "run --explain", "bench --keys",
+               "cluster start --tls", "members apply --force", "quorumlock_acquired_total", "quorumlock_wait_seconds",
                "Coordinator", "max_hold"}
+    titles = {html.unescape(entry["title"]) for entry in index["docs"]}
+    for option in options_of_program():
+        if not any(title == option or title.endswith(" " + option) for title in titles):
+            yield f"the search does not find {option}"
+    pages = set()
+    for entry in index["docs"]:
+        file, _, anchor = entry["location"].partition("#")
+        if anchor and file not in pages:
+            yield f"the search ends at {entry['location']}, since no entry before it is of its page"
+            break
+        pages.add(file)
     places = {}
     for entry in index["docs"]:
         places.setdefault(html.unescape(entry["title"]).removeprefix("quorumlock "), []).append(entry["location"])
@@ -106,15 +124,15 @@ def not_found(site, index):
 def pictures_that_do_not_follow(site):
     for path in sorted(site.rglob("*.svg")):
         text = path.read_text()
-        if path.parent.name == "pictures" and "prefers-color-scheme" in text:
+        if path.parent.name in ("pictures", "plots") and "prefers-color-scheme" in text:
             yield f"{path.relative_to(site)} follows the system, and not the reader's choice"
     for path in sorted(site.glob("*.html")):
         text = path.read_text()
-        light, dark = (set(re.findall(rf'src="(pictures/[\w-]+){end}"', text))
+        light, dark = (set(re.findall(rf'src="((?:pictures|bench/plots)/[\w-]+){end}"', text))
                        for end in (r"\.svg#only-light", r"\.dark\.svg#only-dark"))
         for name in light ^ dark:
             yield f"{path.name} does not show both forms of {name}"
-        if re.search(r'src="pictures/[\w-]+\.svg"', text):
+        if re.search(r'src="(?:pictures|bench/plots)/[\w-]+\.svg"', text):
             yield f"{path.name} shows a picture in all colours"
 
 
@@ -186,12 +204,12 @@ def self_check():
 
 def main():
     words = sys.argv[1:]
-    if words == ["--build"]:
+    if words[:1] == ["--build"]:
         missing = [program for program in ("doxygen", "mkdocs") if shutil.which(program) is None]
         if missing:
             print(f"the site was not built: {' and '.join(missing)} is not installed (doxygen, mkdocs-material)")
             return SKIPPED
-        return subprocess.run([ROOT / "tools/docs", "--offline"], check=False).returncode
+        return subprocess.run([ROOT / "tools/docs", "--offline", *words[1:]], check=False).returncode
     browser = words[:1] == ["--browser"]
     site = pathlib.Path(words[-1] if words[browser:] else ROOT / "build/docs/site").resolve()
     if not (site / "index.html").exists():

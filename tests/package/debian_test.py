@@ -76,6 +76,51 @@ def check_license():
            "debian/copyright has another text than LICENSE")
 
 
+def installed_pages():
+    """The files of the repository that libquorumlock-dev has below its folder of documentation, by their paths there."""
+    base, found = "usr/share/doc/libquorumlock-dev", {}
+
+    def put(source, folder):
+        for path in [source, *source.rglob("*")] if source.is_dir() else [source]:
+            found[os.path.normpath(os.path.join(folder, path.relative_to(source.parent)))] = path
+
+    for line in text_of("debian/libquorumlock-dev.install").splitlines():
+        *patterns, target = line.split()
+        if target.startswith(base):
+            for pattern in patterns:
+                for source in ROOT.glob(pattern):
+                    put(source, target[len(base):].lstrip("/"))
+    for pattern in text_of("debian/libquorumlock-dev.examples").split():
+        for source in ROOT.glob(pattern):
+            put(source, "examples")
+    for line in text_of("debian/libquorumlock-dev.links").splitlines():
+        name = line.split()[1].removeprefix(base + "/")
+        found[name] = ROOT / name
+    for name in re.findall(rf"^\tcp (\S+) debian/libquorumlock-dev/{base}/$", text_of("debian/rules"), re.M):
+        found[name] = ROOT / name
+    return found
+
+
+def check_pages():
+    """No link of an installed page leads nowhere, and no page is compressed, which none could lead to."""
+    pages = installed_pages()
+    expect({"README.md", "docs/watching.md", "docs/pictures/acquire.svg", "examples/lead.cpp"} <= set(pages),
+           f"libquorumlock-dev has only {sorted(pages)}")
+    for name, path in pages.items():
+        if path.suffix != ".md":
+            continue
+        for target in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", path.read_text()):
+            there = os.path.normpath(os.path.join(os.path.dirname(name), target))
+            expect(re.match("[a-z]+:", target) or there in pages or any(its.startswith(there + "/") for its in pages),
+                   f"{name} of libquorumlock-dev links to {target}, which the package does not have")
+    left = set(re.findall(r"-X(\S+)", re.search(r"^\tdh_compress (.*)$", text_of("debian/rules"), re.M)[1]))
+    expect({path.suffix for path in pages.values() if path.suffix in (".md", ".svg", ".yml")} <= left,
+           f"dh_compress leaves only {left} as they are")
+    examples = text_of("debian/quorumlock.examples").split()
+    for name in ("packaging/grafana", "packaging/prometheus", "packaging/kubernetes", "examples/services"):
+        expect(name in examples, f"no package has {name}")
+
+
 def check_unit(program):
     unit = text_of("packaging/systemd/quorumlock-run@.service")
     words = re.search(r"^ExecStart=/usr/bin/quorumlock (.*)$", unit, re.M).group(1)
@@ -176,6 +221,7 @@ def main():
     check_versions()
     check_dependencies()
     check_license()
+    check_pages()
     check_unit(sys.argv[1])
     check_serve_unit(sys.argv[1])
     check_enroll_unit(sys.argv[1])

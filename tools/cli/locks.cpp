@@ -29,12 +29,9 @@ struct LocksArguments {
 constexpr std::size_t most_ran_out = 5;
 
 std::string summary_of(const LockList& list, const LocksQuery& query) {
-  std::string text = counts_of(list);
-  if (!list.complete) {
-    text += "; there are more than " + std::to_string(query.most) +
-            ": give a PATTERN, or a greater --limit";
-  }
-  return text;
+  if (list.complete) return counts_of(list);
+  return "listed " + std::to_string(list.locks.size()) + " of more than " +
+         std::to_string(query.most) + " locks: give a PATTERN, or a greater --limit";
 }
 
 std::string first_lines(const std::string& text, std::size_t most) {
@@ -49,11 +46,16 @@ std::string first_lines(const std::string& text, std::size_t most) {
 /// since a part of it may not fit.
 void show(const Result<LockList>& list, const RanOut& ran_out, const LocksArguments& asked) {
   const Screen screen = Screen::of_output(asked.wide);
-  const std::string summary = list ? summary_of(*list, asked.query) : list.error().what();
-  const std::string table =
-      list ? locks_table(list->locks, nodes_asked(*list), screen.width) : std::string();
+  const bool redrawn = asked.is_live && screen.is_terminal;
+  std::string summary = list ? summary_of(*list, asked.query) : list.error().what();
+  std::string table;
+  if (list && !(screen.is_terminal && list->locks.empty())) {
+    table = locks_table(redrawn ? most_wanted(*list, list->locks.size()) : list->locks,
+                        nodes_asked(*list), screen.width);
+  }
   const std::string ended = ran_out.text();
-  if (asked.is_live && screen.is_terminal) {
+  if (redrawn) {
+    if (!table.empty()) summary += most_wanted_first;
     const std::string some = first_lines(ended, most_ran_out);
     const std::string text = some + (some.empty() ? "" : "\n") + table;
     return draw({list ? Colour::green : Colour::red, summary, text}, screen);

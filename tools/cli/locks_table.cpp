@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,7 +23,7 @@ std::string mode_of(const HeldLock& lock) {
 
 std::string holder_of(const HeldLock& lock) {
   if (lock.token_begin.empty()) return "another program";
-  return (lock.label.empty() ? "" : lock.label + " ") + "(" + lock.token_begin + "...)";
+  return lock.label.empty() ? "-" : lock.label;
 }
 
 Row row_of(const HeldLock& lock) {
@@ -29,6 +31,7 @@ Row row_of(const HeldLock& lock) {
       lock.resource,
       mode_of(lock),
       holder_of(lock),
+      lock.token_begin.empty() ? "-" : lock.token_begin + "...",
       span_or_dash(lock.held_for),
       span_or_dash(lock.expires_in),
       std::to_string(lock.waiters) + (lock.next_waiter.empty() ? "" : ", next " + lock.next_waiter),
@@ -47,6 +50,7 @@ std::string locks_table(const std::vector<HeldLock>& locks, int nodes, std::size
   Table table({{.heading = "RESOURCE", .is_name = true},
                {"MODE", all([](const HeldLock& lock) { return mode_of(lock) == "exclusive"; })},
                {.heading = "HOLDER", .is_name = true},
+               {"TOKEN", all([](const HeldLock& lock) { return !lock.label.empty(); })},
                {"HELD FOR"},
                {"EXPIRES IN"},
                {"WAITERS", all([](const HeldLock& lock) { return lock.waiters == 0; }), true},
@@ -54,6 +58,15 @@ std::string locks_table(const std::vector<HeldLock>& locks, int nodes, std::size
                {"NODES", all([&](const HeldLock& lock) { return lock.nodes == nodes; })}});
   for (const HeldLock& lock : locks) table.add(row_of(lock));
   return table.text(width);
+}
+
+std::vector<HeldLock> most_wanted(const LockList& list, std::size_t most) {
+  const auto importance = [](const HeldLock& lock) {
+    return std::tuple(lock.waiters, lock.held_for);
+  };
+  std::vector<HeldLock> first(std::min(most, list.locks.size()));
+  std::ranges::partial_sort_copy(list.locks, first, std::greater(), importance, importance);
+  return first;
 }
 
 std::string counts_of(const LockList& list) {

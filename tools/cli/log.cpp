@@ -66,8 +66,10 @@ LogFormat log_format() {
 
 void log_sentence(EventLevel level, std::string_view event, std::string_view sentence,
                   const std::string& resource) {
-  if (current_format == LogFormat::text)
-    return write_line("quorumlock: " + printable(sentence) + "\n");
+  if (current_format == LogFormat::text) {
+    const std::string line = "quorumlock: " + printable(sentence);
+    return write_line(wrapped(line, Screen::of(STDERR_FILENO).width) + "\n");
+  }
   Json document = begun_object(system_clock::now(), level, event);
   add_text(document, "resource", resource);
   document["reason"] = sentence;

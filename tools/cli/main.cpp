@@ -24,14 +24,15 @@ namespace {
 
 constexpr const char* about =
     "Locks on a quorum of independent Redis nodes.\n"
-    "Nodes come from --nodes, QUORUMLOCK_NODES, or the file that --config or QUORUMLOCK_CONFIG\n"
-    "names, in this order; else they are redis://127.0.0.1:7101 to :7105.";
+    "Nodes come from --nodes, QUORUMLOCK_NODES, or the file that --config or\n"
+    "QUORUMLOCK_CONFIG names, in this order; else they are redis://127.0.0.1:7101\n"
+    "to :7105.";
 
 constexpr const char* exit_codes =
-    "Exit codes: 0 done; 1 doctor found something, or something on this machine failed; 64 usage\n"
-    "or configuration; 69 no quorum of nodes; 75 held by another, waited in vain, or not held; 76\n"
-    "the lock was lost while the command ran; 128 + N ended by signal N. Durations: 500ms, 10s, "
-    "5m.";
+    "Exit codes: 0 done; 1 doctor found something, or something on this machine\n"
+    "failed; 64 usage or configuration; 69 no quorum of nodes; 75 held by another,\n"
+    "waited in vain, or not held; 76 the lock was lost while the command ran;\n"
+    "128 + N ended by signal N. Durations: 500ms, 10s, 5m.";
 
 /// Opens the standard descriptors that were closed at our start: otherwise a node's connection
 /// could get such a number, and our output. Writing to standard output still fails, since whoever
@@ -80,6 +81,23 @@ void check_words(const CLI::App& app, bool options) {
   }
 }
 
+/// Breaks the text of --help as the terminal needs it: its paragraphs have been broken for no width
+/// in particular.
+std::string for_screen(const std::string& help, const Screen& screen) {
+  if (screen.width == unlimited) return help;
+  std::istringstream lines(help);
+  std::string text;
+  bool in_paragraph = false;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_prose =
+        !line.empty() && line.front() != ' ' && !line.starts_with("Usage:") && line.back() != ':';
+    text += in_paragraph && is_prose ? ' ' : '\n';
+    text += line;
+    in_paragraph = is_prose;
+  }
+  return wrapped(text.substr(1), screen.width, 0);
+}
+
 int parse_and_run(const Arguments& arguments, Globals& globals) {
   CLI::App app(about, "quorumlock");
   app.set_version_flag("--version", "quorumlock " QUORUMLOCK_VERSION);
@@ -113,7 +131,7 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
     const int code = app.exit(asked, text, text);
     std::string shown = text.str();
     while (shown.ends_with('\n')) shown.pop_back();
-    print(shown);
+    print(for_screen(shown, Screen::of_output()));
     return code;
   } catch (const CLI::Error& error) {
     check_words(app, true);  // the value of a misspelt option may have been taken for the command
@@ -123,6 +141,12 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
                          " --help");
   }
   return chosen();
+}
+
+/// What to do where fewer than a quorum of nodes answered, unless the sentence says it itself.
+const char* next_step(const Failure& failure, const std::string& sentence) {
+  const bool says_it = sentence.find("quorumlock ") != sentence.npos;
+  return failure.exit_code() == ExitCode::no_quorum && !says_it ? "; see quorumlock doctor" : "";
 }
 
 int report(const Failure& failure, const Arguments& arguments) {
@@ -137,7 +161,8 @@ int report(const Failure& failure, const Arguments& arguments) {
     } else if (arguments.json_log) {
       log_sentence(EventLevel::error, failure.code(), sentence);
     } else {
-      print("quorumlock: " + sentence, to);
+      const std::string line = "quorumlock: " + sentence + next_step(failure, sentence);
+      print(wrapped(line, Screen::of(STDERR_FILENO).width), to);
     }
     if (!arguments.json) print_timeline(failure.outcome());
   } catch (const Failure&) {

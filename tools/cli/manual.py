@@ -321,4 +321,5 @@ def main():
             old.unlink()
 
 
-main()
+if __name__ == "__main__":
+    main()

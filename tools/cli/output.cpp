@@ -125,7 +125,11 @@ std::string in_words(const std::vector<std::string>& names) {
 }
 
 std::string roughly(std::chrono::milliseconds span) {
-  if (span < std::chrono::seconds(10)) return to_text(span);
+  if (span < std::chrono::seconds(1)) return to_text(span);
+  if (span < std::chrono::seconds(10)) {
+    const auto tenths = span.count() / 100;
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + "s";
+  }
   return to_text(std::chrono::floor<std::chrono::seconds>(span));
 }
 

@@ -46,7 +46,7 @@ void print(const Json& document, std::FILE* to = stdout);
 
 /// Writes "a, b and c", each printable.
 std::string in_words(const std::vector<std::string>& names);
-/// Writes whole seconds, or ms below ten seconds.
+/// Writes whole seconds, a tenth below ten of them, or ms below one.
 std::string roughly(std::chrono::milliseconds span);
 
 /// Returns [{"node": ..., "vote": ..., "detail": ...}, ...]

@@ -18,6 +18,10 @@ int waiting_in(const LockList& list);
 int nodes_asked(const LockList& list);
 /// Returns a line of headings, and a line for each of these locks on this number of nodes.
 std::string locks_table(const std::vector<HeldLock>& locks, int nodes, std::size_t width);
+/// Some of the locks for a screen that may be too short for all: the most waited for, then the
+/// longest held.
+std::vector<HeldLock> most_wanted(const LockList& list, std::size_t most);
+inline constexpr const char* most_wanted_first = "; the most waited for, then the longest held:";
 /// Returns "2 held, 3 waiting".
 std::string counts_of(const LockList& list);
 Json held_lock_json(const HeldLock& lock);

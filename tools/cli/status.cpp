@@ -1,9 +1,6 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <functional>
-#include <tuple>
 #include <vector>
 
 #include <quorumlock/admin.hpp>
@@ -47,8 +44,10 @@ class LocksBelow {
     if (!seen->value) return std::string("\n\n") + seen->value.error().what();
     const LockList& list = *seen->value;
     std::string text = "\n\n" + counts_of(list);
-    if (!list.locks.empty()) text += "; the most waited for, then the longest held:\n";
-    if (!list.locks.empty()) text += locks_table(first_of(list), nodes_asked(list), width);
+    if (!list.locks.empty()) {
+      text += most_wanted_first + std::string("\n") +
+              locks_table(most_wanted(list, most_locks), nodes_asked(list), width);
+    }
     if (text.back() == '\n') text.pop_back();
     return text;
   }
@@ -59,7 +58,8 @@ class LocksBelow {
     if (!seen->value) return error_json(Failure(seen->value.error()));
     const LockList& list = *seen->value;
     Json first = Json::array();
-    for (const HeldLock& lock : first_of(list)) first.push_back(held_lock_json(lock));
+    for (const HeldLock& lock : most_wanted(list, most_locks))
+      first.push_back(held_lock_json(lock));
     return {{"held", list.locks.size()},
             {"waiting", waiting_in(list)},
             {"complete", list.complete},
@@ -70,14 +70,6 @@ class LocksBelow {
   Lookout<LockList>::SeenPtr last() {
     const std::lock_guard<std::mutex> lock(board_.guard);
     return lookout_.last("");
-  }
-  static std::vector<HeldLock> first_of(const LockList& list) {
-    const auto importance = [](const HeldLock& lock) {
-      return std::tuple(lock.waiters, lock.held_for);
-    };
-    std::vector<HeldLock> first(std::min(most_locks, list.locks.size()));
-    std::ranges::partial_sort_copy(list.locks, first, std::greater(), importance, importance);
-    return first;
   }
 
   Coordinator& coordinator_;

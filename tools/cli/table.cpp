@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t between_columns = 2;
 constexpr std::size_t shortest_name = 12;  ///< a name is not cut below this
-constexpr std::size_t indentation = 4;
+constexpr std::size_t of_remark = 4;       ///< the indentation of a remark
 constexpr std::string_view dots = "...";
 
 /// While it lives, wcwidth() knows all characters, whatever locale the user has.
@@ -76,9 +76,16 @@ std::string_view ending(std::string_view text, std::size_t width) {
   return text;
 }
 
-std::string wrapped_line(std::string_view line, std::size_t width) {
+/// The column in which a line goes on after a break.
+std::size_t column_after_break(std::string_view line, std::size_t indentation) {
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
-  const std::size_t after_break = std::min(begin + indentation, width / 2);
+  const std::size_t gap = begin == 0 ? line.npos : line.find("  ", begin);
+  const std::size_t text = gap == line.npos ? line.npos : line.find_first_not_of(' ', gap);
+  return text == line.npos ? begin + indentation : width_of(line.substr(0, text));
+}
+
+std::string wrapped_line(std::string_view line, std::size_t width, std::size_t indentation) {
+  const std::size_t after_break = std::min(column_after_break(line, indentation), width / 2);
   std::string text;
   std::size_t used = 0;
   while (!line.empty()) {
@@ -130,13 +137,13 @@ std::string cut_in_the_middle(std::string_view text, std::size_t width) {
          std::string(ending(text, kept / 2));
 }
 
-std::string wrapped(std::string_view text, std::size_t width) {
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indentation) {
   if (width == unlimited) return std::string(text);
   std::string lines;
   for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
-    lines += wrapped_line(text.substr(0, end), width) + '\n';
+    lines += wrapped_line(text.substr(0, end), width, indentation) + '\n';
   }
-  return lines + wrapped_line(text, width);
+  return lines + wrapped_line(text, width, indentation);
 }
 
 void Table::add(Row cells, std::string remark) {
@@ -153,7 +160,7 @@ std::string Table::text(std::size_t width) const {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     text += line(rows_[i], widths);
     if (remarks_[i].empty()) continue;
-    text += wrapped(std::string(indentation, ' ') + remarks_[i], width) + '\n';
+    text += wrapped(std::string(of_remark, ' ') + remarks_[i], width) + '\n';
   }
   std::string missing;
   for (std::size_t i = 0; i < columns_.size(); ++i) {

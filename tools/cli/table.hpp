@@ -19,9 +19,10 @@ std::size_t width_of(std::string_view text);
 std::string padded(std::string text, std::size_t width);
 /// Returns a printable text in at most this many columns, with "..." in its middle if it is cut.
 std::string cut_in_the_middle(std::string_view text, std::size_t width);
-/// Breaks the lines of a printable text between words. What follows a break is indented by four
-/// more than the line that was broken.
-std::string wrapped(std::string_view text, std::size_t width);
+/// Breaks the lines of a printable text between words. What follows a break is indented a little
+/// more than the line that was broken; if that is an indented name and a text, as in a list of
+/// options, it is indented as the text is.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indentation = 4);
 
 /// A table for people, which fits into a width if it can: columns that say nothing unusual are left
 /// out, and then long names are cut. Every table of this program is written by it.

@@ -89,6 +89,23 @@ TEST(Findings, AMissingQuorumIsAnError) {
   EXPECT_EQ(found[3].severity, Severity::hint);
 }
 
+TEST(Findings, ANodeIsReplacedWhileAQuorumAnswers) {
+  // Without one no change of the list can be decided. Nodes in quarantine answer, and decide it.
+  for (int away = 1; away <= 5; ++away) {
+    ClusterStatus status = cluster_of(5);
+    for (int i = 0; i < 5; ++i) {
+      NodeStatus& node = status.nodes[static_cast<std::size_t>(i)];
+      node.state = i < away ? NodeState::down : NodeState::quarantined;
+      node.votes = false;
+      node.reason = i < away ? Vote::unreachable : Vote::quarantined;
+    }
+    for (const Finding& finding : findings_of(status)) {
+      if (finding.code != "unreachable") continue;
+      EXPECT_THAT(finding.remedy, HasSubstr(away < 3 ? "members apply" : "enroll --new --force"));
+    }
+  }
+}
+
 TEST(Findings, AServerThatTurnsUsAwayIsNotToBeStarted) {
   const auto found = [](const std::string& trouble) {
     ClusterStatus status = cluster_of(3);
