@@ -26,6 +26,8 @@ int main(int argc, char** argv) {
                                                    {"pidfd_open", SYS_pidfd_open},
                                                    {"pidfd_send_signal", SYS_pidfd_send_signal},
                                                    {"poll", SYS_poll},
+                                                   {"pipe2", SYS_pipe2},
+                                                   {"timerfd_settime", SYS_timerfd_settime},
                                                    {"userfaultfd", SYS_userfaultfd}};
   const std::map<std::string, unsigned> errors = {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}};
   if (argc < 4 || !errors.contains(argv[1])) {
