@@ -29,12 +29,12 @@ int main() {
   auto locks = quorumlock::Coordinator::create(quorumlock::Options::from_env().value()).value();
   asio::io_context io;
   tcp::acceptor acceptor(io, {asio::ip::address_v4::loopback(), 0});
-  std::cout << "port " << acceptor.local_endpoint().port() << std::endl;
   asio::signal_set ending(io, SIGTERM);
   ending.async_wait([&](auto, int) { acceptor.close(); });
   const auto listen = [&]() -> asio::awaitable<void> {  // until the acceptor is closed
     for (;;) co_spawn(io, serve(locks, co_await acceptor.async_accept(use_awaitable)), detached);
   };
   co_spawn(io, listen(), detached);
+  std::cout << "port " << acceptor.local_endpoint().port() << std::endl;
   io.run();  // returns when the requests under way are answered
 }

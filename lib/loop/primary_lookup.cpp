@@ -37,6 +37,10 @@ class PrimaryLookup::Question final : public uv::Socket::Events {
   }
 
  private:
+  void on_awaiting(std::string_view whom) override {
+    lookup_.poll_->on_awaiting(index_, whom);
+    lookup_.conclude();
+  }
   void on_open() override { write(); }
   void on_writable() override { write(); }
   void on_bytes(std::string_view bytes) override {
@@ -93,10 +97,12 @@ class PrimaryLookup::Question final : public uv::Socket::Events {
 
 PrimaryLookup::PrimaryLookup(const redis::Endpoint& endpoint, uv_loop_t* loop, uv::Open& open,
                              uv::Names& names, core::Duration within, tls::Contexts& contexts,
+                             std::function<void(const redis::PrimaryPoll&)> waits,
                              std::function<void(const redis::PrimaryPoll&)> done)
     : sentinels_(*endpoint.sentinels),
       tls_(endpoint.tls),
       contexts_(contexts),
+      waits_(std::move(waits)),
       done_(std::move(done)) {
   if (tls_) tls_->server_name.reset();
   for (std::size_t i = 0; i < sentinels_.addresses.size(); ++i) {
@@ -110,6 +116,7 @@ void PrimaryLookup::ask() {
   close();
   poll_.emplace(sentinels_);
   asking_ = true;
+  waits_(*poll_);
   for (std::size_t i = 0; i < questions_.size() && asking_; ++i) {
     questions_[i]->begin(sentinels_.addresses[i]);
   }
@@ -121,7 +128,8 @@ void PrimaryLookup::close() {
 }
 
 void PrimaryLookup::conclude() {
-  if (!asking_ || !poll_->is_decided()) return;
+  if (!asking_) return;
+  if (!poll_->is_decided()) return waits_(*poll_);
   close();
   done_(*poll_);
 }

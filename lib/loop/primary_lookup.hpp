@@ -17,11 +17,13 @@ namespace quorumlock::detail {
 /// certificate of each Sentinel must be for its own address, and not for the server_name.
 class PrimaryLookup {
  public:
-  /// `done` is called on the loop, once for each ask() that is not ended by close(), and may be
-  /// called inside ask(). `within` is how long the caller waits. `endpoint`, `names` and `contexts`
+  /// `done` is called on the loop, once for each ask() that is not ended by close(), and `waits`
+  /// whenever there is news before that; both may be called inside ask(). `within` is how long the
+  /// caller waits. `endpoint`, `names` and `contexts`
   /// outlive this object.
   PrimaryLookup(const redis::Endpoint& endpoint, uv_loop_t* loop, uv::Open& open, uv::Names& names,
                 core::Duration within, tls::Contexts& contexts,
+                std::function<void(const redis::PrimaryPoll&)> waits,
                 std::function<void(const redis::PrimaryPoll&)> done);
   ~PrimaryLookup();
   PrimaryLookup(const PrimaryLookup&) = delete;
@@ -39,7 +41,7 @@ class PrimaryLookup {
   const redis::Sentinels& sentinels_;
   std::optional<TlsOptions> tls_;
   tls::Contexts& contexts_;
-  std::function<void(const redis::PrimaryPoll&)> done_;
+  std::function<void(const redis::PrimaryPoll&)> waits_, done_;
   std::vector<std::unique_ptr<Question>> questions_;
   std::optional<redis::PrimaryPoll> poll_;  ///< the poll of the last question
   bool asking_ = false;

@@ -106,9 +106,11 @@ Sockets::Socket::Socket(int wire, Sockets& sockets)
   const redis::Endpoint& endpoint = wire_.endpoint();
   if (endpoint.tls) secure_.emplace(wire_, sockets.contexts_);
   if (endpoint.sentinels) {
-    lookup_.emplace(endpoint, sockets.loop_, sockets.open_, sockets.names_,
-                    sockets.connect_timeout_, sockets.contexts_,
-                    [this](const redis::PrimaryPoll& poll) { on_primary(poll); });
+    lookup_.emplace(
+        endpoint, sockets.loop_, sockets.open_, sockets.names_, sockets.connect_timeout_,
+        sockets.contexts_,
+        [this](const redis::PrimaryPoll& poll) { wire_.on_awaiting(poll.awaited()); },
+        [this](const redis::PrimaryPoll& poll) { on_primary(poll); });
   }
 }
 
@@ -146,8 +148,8 @@ void Sockets::Socket::read_files(const TlsOptions& options) {
 }
 
 void Sockets::Socket::reach() {
-  wire_.on_awaiting(lookup_ ? "a majority of its Sentinels" : "");
   if (lookup_) return lookup_->ask();
+  wire_.on_awaiting("");
   const redis::Endpoint& endpoint = wire_.endpoint();
   if (endpoint.path.empty()) {
     connect_tcp(endpoint.host, endpoint.port);

@@ -1,5 +1,6 @@
 #include "testing/host.hpp"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -49,6 +50,7 @@ Host::Host(int size) {
   }
   woken_ = uv::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!woken_) fail("cannot make an eventfd for the test kit");
+  if (::poll(nullptr, 0, 0) != 0) fail("the test kit cannot wait: the system call poll() failed");
   for (int node = 0; node < size; ++node) {
     nodes_.push_back(std::make_unique<NodeServer>(folder_.path + "/node-" + std::to_string(node),
                                                   static_cast<std::uint64_t>(node) + 1));

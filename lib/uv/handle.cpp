@@ -1,6 +1,8 @@
 #include "uv/handle.hpp"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <type_traits>
@@ -13,7 +15,13 @@ namespace quorumlock::uv {
 
 void check_descriptors(int count, const char* what) {
   std::vector<Descriptor> opened;
-  for (int i = 0; i < count; ++i) {
+  if (count >= 2) {
+    int ends[2];
+    // libuv ends the process if it may not make a pipe (a seccomp profile may forbid that alone).
+    if (::pipe2(ends, O_CLOEXEC) != 0) check(-errno, what);
+    for (const int end : ends) opened.emplace_back(end);
+  }
+  while (opened.size() < static_cast<std::size_t>(count)) {
     opened.emplace_back(::eventfd(0, EFD_CLOEXEC));
     if (!opened.back()) check(-errno, what);
   }

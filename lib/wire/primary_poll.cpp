@@ -43,6 +43,10 @@ void PrimaryPoll::on_reply(std::size_t sentinel, const Reply& reply) {
   count(sentinel, std::move(answer));
 }
 
+void PrimaryPoll::on_awaiting(std::size_t sentinel, std::string_view whom) {
+  if (!answers_[sentinel].is_there) answers_[sentinel].why = whom;
+}
+
 void PrimaryPoll::on_failed(std::size_t sentinel, std::string_view why) {
   count(sentinel, {.why = std::string(why)});
 }
@@ -74,13 +78,26 @@ std::string PrimaryPoll::why_not() const {
   std::string text = "no majority of the Sentinels reports one primary of " + sentinels_->service;
   char before = ':';
   for (std::size_t i = 0; i < answers_.size(); ++i) {
-    const Answer& answer = answers_[i];
-    if (!answer.is_there) continue;
+    if (!answers_[i].is_there) continue;
     text += std::exchange(before, ';');
-    text += ' ' + sentinels_->addresses[i].text() + ' ' +
-            (answer.reported ? "reports " + answer.reported->text() : answer.why);
+    text += ' ' + text_of(i);
   }
   return text;
+}
+
+std::string PrimaryPoll::awaited() const {
+  std::string text = "a majority of its Sentinels: ";
+  for (std::size_t i = 0; i < answers_.size(); ++i) text += (i == 0 ? "" : "; ") + text_of(i);
+  return text;
+}
+
+std::string PrimaryPoll::text_of(std::size_t sentinel) const {
+  const Answer& answer = answers_[sentinel];
+  const std::string name = sentinels_->addresses[sentinel].text();
+  if (answer.is_there) {
+    return name + ' ' + (answer.reported ? "reports " + answer.reported->text() : answer.why);
+  }
+  return name + ": waiting for " + (answer.why.empty() ? "an answer" : answer.why);
 }
 
 }  // namespace quorumlock::redis

@@ -24,6 +24,8 @@ class PrimaryPoll {
 
   /// Takes the reply of the Sentinel with this index.
   void on_reply(std::size_t sentinel, const Reply& reply);
+  /// Notes whom the connection to this Sentinel waits for.
+  void on_awaiting(std::size_t sentinel, std::string_view whom);
   /// Notes that this Sentinel will not answer.
   void on_failed(std::size_t sentinel, std::string_view why);
 
@@ -33,16 +35,19 @@ class PrimaryPoll {
   [[nodiscard]] bool is_decided() const;
   /// A clause with what each Sentinel said, for when no address has a majority.
   [[nodiscard]] std::string why_not() const;
+  /// Whom an undecided poll waits for, as a part of a sentence, with what each Sentinel said.
+  [[nodiscard]] std::string awaited() const;
 
  private:
   struct Answer {
     bool is_there = false;
     std::optional<Address> reported = {};
-    std::string why = {};  ///< nothing was reported
+    std::string why = {};  ///< nothing was reported; before that, whom its connection waits for
   };
 
   void count(std::size_t sentinel, Answer answer);
   [[nodiscard]] int reports_of(const Address& address) const;
+  [[nodiscard]] std::string text_of(std::size_t sentinel) const;
 
   const Sentinels* sentinels_;
   std::vector<Answer> answers_;

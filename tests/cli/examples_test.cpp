@@ -33,20 +33,38 @@ class Examples : public CommandLine {
     return said;
   }
   /// A server answers under the lock, tells a lock that is held from nodes that are gone, and ends
-  /// by SIGTERM with 0.
+  /// by SIGTERM with 0. A request that waits for its lock at that time is answered.
   void serves(const std::string& example) {
+    const auto port_of = [](Program& server) {
+      const std::string line = server.line();
+      return std::stoi(line.substr(line.rfind(' ')));
+    };
+    const std::string headers = "Connection: close\r\nContent-Length: 0\r\n";
     Program server({QUORUMLOCK_EXAMPLES "/" + example}, {nodes()});
-    const std::string line = server.line();
-    const int port = std::stoi(line.substr(line.rfind(' ')));
-    const auto status = [port](const std::string& method, const std::string& path) {
+    const auto status = [&, port = port_of(server)](const std::string& method,
+                                                    const std::string& path) {
       HttpConnection connection(port);
-      connection.ask(method, path, "Connection: close\r\nContent-Length: 0\r\n");
+      connection.ask(method, path, headers);
       return connection.answer().status;
     };
     EXPECT_TRUE(eventually([&] { return status("GET", "/healthz") == 200; }));
     EXPECT_EQ(status("POST", "/orders/42"), 200);
     hold("orders:42");
     EXPECT_EQ(status("POST", "/orders/42"), 423);
+
+    Program ending({QUORUMLOCK_EXAMPLES "/" + example}, {nodes()});
+    HttpConnection under_way(port_of(ending));
+    under_way.ask("POST", "/orders/42", headers);
+    // The wait may be over before this test sees it: then the answer is there already.
+    const auto over = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    EXPECT_TRUE(eventually([&] {
+      return cluster.raw(0, {"ZCARD", "quorumlock:queue:orders:42"}).integer > 0 ||
+             std::chrono::steady_clock::now() > over;
+    }));
+    ending.signal(SIGTERM);
+    EXPECT_EQ(under_way.answer().status, 423);
+    EXPECT_EQ(ending.finish().code, 0);
+
     let_go("orders:42");
     EXPECT_EQ(status("POST", "/orders/42"), 200);
     for (int node = 0; node < 2; ++node) cluster.kill(node);
@@ -213,6 +231,10 @@ TEST_F(Examples, EventsComeToTheSystemsLog) {
   EXPECT_THAT(ended.err, HasSubstr(": lease_acquired report-%s%n: "));
   EXPECT_THAT(ended.err, HasSubstr(": lease_released report-%s%n: its holder released it"));
   EXPECT_THAT(ended.err, testing::ContainsRegex(": node_up [^ ]+: it votes"));
+}
+
+TEST_F(Examples, AServerOnLibuvTellsHeldFromGone) {
+  serves("serve_libuv");
 }
 
 #ifdef QUORUMLOCK_SERVE_THREADS

@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -113,6 +115,87 @@ TEST(OldKernelCluster, IsStartedAndStopped) {
   const Ended stopped = cluster(old, {"stop"});
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_THAT(stopped.out, HasSubstr("1 "));
+}
+
+/// A container's profile may forbid a call alone.
+class OldKernelCalls : public CommandLine {
+ protected:
+  /// `calls`: names of without_calls, such as poll=timed.
+  [[nodiscard]] Program start_without(const std::string& calls,
+                                      std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(),
+                     {QUORUMLOCK_WITHOUT_CALLS, "EPERM", calls, QUORUMLOCK_PROGRAM});
+    return Program(arguments, {nodes()});
+  }
+  /// What the children that have ended used of the processors.
+  static std::chrono::microseconds used_by_children() {
+    rusage used{};
+    ::getrusage(RUSAGE_CHILDREN, &used);
+    return std::chrono::seconds(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+  }
+};
+
+TEST_F(OldKernelCalls, WhatCannotWaitSaysSoAndEnds) {
+  // Whoever ignores the error of poll() asks without end.
+  const std::string dir = (directory.path() / "cluster").string();
+  const std::vector<std::vector<std::string>> commands = {
+      {"run", "orders", "--", "true"},
+      {"leader", "orders", "--", "true"},
+      {"acquire", "orders"},
+      {"status"},
+      {"doctor"},
+      {"enroll"},
+      {"observe", "orders"},
+      {"bench", "--seconds", "1"},
+      {"members", "announce"},
+#ifdef QUORUMLOCK_WITH_SERVE
+      {"serve", "--listen", "127.0.0.1:0"},
+#endif
+      {"cluster", "start", "--size", "1", "--port", std::to_string(local::free_port()), "--dir",
+       dir}};
+  for (const std::vector<std::string>& command : commands) {
+    SCOPED_TRACE(command.front());
+    const Ended ended = start_without("poll", command).finish();
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_THAT(ended.err, HasSubstr("because the system call poll() failed"));
+    EXPECT_THAT(ended.err, HasSubstr("Operation not permitted"));
+    EXPECT_THAT(cluster.keys(), IsEmpty());
+  }
+  EXPECT_FALSE(std::filesystem::exists(dir));
+}
+
+TEST_F(OldKernelCalls, TheOnesThatTheLoopNeedsAreMissedBeforeItRuns) {
+  // libuv would end the process without a word, and an exception on the loop's thread would, too.
+  for (const std::string call : {"pipe2", "timerfd_settime"}) {
+    SCOPED_TRACE(call);
+    const Ended ended = start_without(call, {"acquire", "orders"}).finish();
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_THAT(ended.err, HasSubstr("Operation not permitted"));
+  }
+}
+
+TEST_F(OldKernelCalls, RunStopsItsCommandAndReleases) {
+  // `run` waits for the lock without end here, and looks after its command now and then.
+  const auto began = steady_clock::now();
+  const Ended ended = start_without("poll=timed", {"--json", "run", "--ttl", "30s", "orders", "--",
+                                                   "sleep", "1000"})
+                          .finish();
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("because the system call poll() failed"));
+  EXPECT_LT(steady_clock::now() - began, far_from_the_ttl);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+TEST_F(OldKernelCalls, AGuardThatCannotWaitDoesNotSpin) {
+  // Only the guard waits without end here.
+  const auto before = used_by_children();
+  const Ended ended =
+      start_without("poll=endless", {"run", "orders", "--", "sh", "-c", "sleep 2; exit 3"})
+          .finish();
+  EXPECT_EQ(ended.code, 3) << ended.err;
+  EXPECT_LT(used_by_children() - before, std::chrono::milliseconds(800));
+  EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
 }  // namespace

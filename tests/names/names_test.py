@@ -146,9 +146,12 @@ class Names(unittest.TestCase):
         self.hosts.write_text("")
 
     @classmethod
-    def is_up(cls, address):
-        with socket.socket() as probe:
-            return probe.connect_ex((address, cls.port)) == 0
+    def is_up(cls, address, port=None):
+        try:
+            socket.create_connection((address, port or cls.port)).close()
+            return True
+        except OSError:
+            return False
 
     @classmethod
     def call(cls, *words, urls=None, code=0):
@@ -260,8 +263,9 @@ class Names(unittest.TestCase):
         _, took = self.call("acquire", "--ttl", "1s", "family")
         self.assertLess(took, SLACK)
 
-    def test_an_address_behind_one_that_drops_packets_is_reached(self):
-        # A listener whose queue is full takes no more connections: it drops the packets.
+    @contextlib.contextmanager
+    def dropping(self):
+        """127.0.0.99 drops packets: a listener whose queue is full takes no more connections."""
         fillers = []
         with socket.create_server(("127.0.0.99", self.port), backlog=0) as full:
             for _ in range(8):
@@ -269,14 +273,81 @@ class Names(unittest.TestCase):
                 filler.setblocking(False)
                 filler.connect_ex(full.getsockname())
                 fillers.append(filler)
+            yield
+        for filler in fillers:
+            filler.close()
+
+    def test_an_address_behind_one_that_drops_packets_is_reached(self):
+        with self.dropping():
             self.hosts.write_text("".join(f"127.0.0.99 n{i}\n{a} n{i}\n" for i, a in enumerate(self.addresses)))
             self.call("acquire", "--ttl", "1s", "behind")
             # If nobody is behind it, the error names the address.
             self.hosts.write_text("".join(f"127.0.0.99 n{i}\n" for i in range(5)))
             said, _ = self.call("acquire", "nobody", code=69)
             self.assertIn("no answer within connect_timeout from 127.0.0.99", said)
-        for filler in fillers:
-            filler.close()
+
+    @contextlib.contextmanager
+    def running(self, *words, within=()):
+        """A server, in another network namespace perhaps."""
+        with subprocess.Popen([*within, "redis-server", *words, "--protected-mode", "no"], stdout=subprocess.DEVNULL,
+                              cwd=self.folder.name) as server:
+            try:
+                yield
+            finally:
+                server.kill()
+
+    def test_a_sentinel_behind_an_address_that_drops_packets_is_asked(self):
+        folder = pathlib.Path(self.folder.name)
+        port = str(self.port)
+        (folder / "sentinel.conf").write_text(f"sentinel monitor locks 127.0.0.60 {port} 1\n")
+        config = folder / "sentinel.json"
+        config.write_text(json.dumps({"nodes": [{"url": f"redis+sentinel://s0:{port}/locks", "name": "locks"}]}))
+        lock = [PROGRAM, "--config", config, "acquire", "--ttl", "1s", "by-sentinel"]
+        one = ["--port", port, "--save", "", "--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"]
+        with self.dropping(), self.running(*one, "--bind", "127.0.0.60"), \
+                self.running(*one, "--bind", "127.0.0.61", "--replicaof", "127.0.0.60", port), \
+                self.running("sentinel.conf", "--sentinel", "--port", port, "--bind", "127.0.0.62"):
+            self.hosts.write_text("127.0.0.99 s0\n127.0.0.62 s0\n")
+            until("the node is enrolled by way of its Sentinel", lambda: subprocess.run(
+                [PROGRAM, "--config", config, "enroll", "--new"], check=False, capture_output=True).returncode == 0)
+            began = time.monotonic()
+            subprocess.run(lock, check=True, stdout=subprocess.DEVNULL)
+            self.assertLess(time.monotonic() - began, SLACK)
+            # If nobody is behind it, the error names the address.
+            self.hosts.write_text("127.0.0.99 s0\n")
+            silent = subprocess.run(lock, text=True, capture_output=True, check=False)
+            self.assertEqual(silent.returncode, 69, silent.stderr)
+            self.assertIn("from a majority of its Sentinels: s0:" + port + ": waiting for 127.0.0.99", silent.stderr)
+
+    def test_a_link_local_address_is_reached_by_its_zone(self):
+        # The servers are in another network namespace, at the other end of a cable.
+        with subprocess.Popen(["unshare", "--net", "sleep", "1000"]) as holder:
+            try:
+                there = ["nsenter", "--net", "--target", str(holder.pid)]
+                ours = pathlib.Path("/proc/self/ns/net")
+                until("the namespace", lambda: not ours.samefile(f"/proc/{holder.pid}/ns/net"))
+                for words in (["link", "add", "near", "type", "veth", "peer", "name", "far"],
+                              ["link", "set", "far", "netns", str(holder.pid)]):
+                    subprocess.run(["ip", *words], check=True)
+                for within, end, address in (([], "near", "fe80::a/64"), (there, "far", "fe80::b/64")):
+                    subprocess.run([*within, "ip", "address", "add", address, "dev", end, "nodad"], check=True)
+                    subprocess.run([*within, "ip", "link", "set", end, "up"], check=True)
+                with contextlib.ExitStack() as servers:
+                    urls = []
+                    for port in range(self.port, self.port + 3):
+                        servers.enter_context(self.running("--port", str(port), "--bind", "fe80::b%far", "--save", "",
+                                                           within=there))
+                        urls.append(f"redis://[fe80::b%near]:{port}")
+                        until("a server", lambda to=port: self.is_up("fe80::b%near", to))
+                    self.call("enroll", "--new", urls=urls)
+                    self.call("acquire", "--ttl", "1s", "by-zone", urls=urls)
+                    # RFC 6874 writes the zone like this.
+                    self.call("acquire", "by-zone-too", urls=[url.replace("%", "%25") for url in urls])
+                    said, _ = self.call("acquire", "nobody", urls=[url.replace("near", "nowhere") for url in urls],
+                                        code=69)
+                    self.assertIn("this address needs an interface that exists here", said)
+            finally:
+                holder.kill()
 
     def test_a_name_that_moves_is_followed(self):
         # n0's old server is still there, but the name leads to another one now, which is not enrolled.

@@ -129,10 +129,11 @@ int bench(const Globals& globals, const BenchArguments& asked) {
   Coordinator coordinator = coordinator_with(options);
   const std::vector<std::string> keys =
       resources(asked.shared_key ? 1 : asked.keys.value_or(asked.in_flight));
+  // The clean-up comes first at the end, since the load is under way until it closes.
+  BenchLoad load(coordinator, keys, asked.in_flight, ttl_for(options));
   std::optional<CleanUp> clean_up(std::in_place, coordinator, std::vector{keys.front()});
   // The first lock waits until the nodes are connected.
   (void)take_lock(coordinator, {keys.front()}, {.ttl = ttl_for(options)}, signals).release();
-  BenchLoad load(coordinator, keys, asked.in_flight, ttl_for(options));
   load.start();
 
   const Clock::time_point until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -143,7 +144,7 @@ int bench(const Globals& globals, const BenchArguments& asked) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
     const bool over = left.count() <= 0;
     if (over) load.stop();
-    ::poll(ready, 2, over || interrupted != 0 ? -1 : static_cast<int>(left.count()));
+    await_ready(ready, over || interrupted != 0 ? -1 : static_cast<int>(left.count()));
     if (interrupted == 0) interrupted = signals.asked_to_end();
     if (interrupted != 0) load.stop();
   }

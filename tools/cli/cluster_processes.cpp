@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "failure.hpp"
 
@@ -31,13 +32,12 @@ bool ends_by(const Process& process, steady_clock::time_point deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
     const int wait = static_cast<int>(std::max<long>(0, left.count()));
-    if (process.fd >= 0) {
-      pollfd ended{process.fd, POLLIN, 0};
-      return ::poll(&ended, 1, wait) > 0;
-    }
+    pollfd ended{process.fd, POLLIN, 0};
+    const int ready = process.fd < 0 ? -1 : ::poll(&ended, 1, wait);
+    if (ready >= 0) return ready > 0;
     if (process_of(process.node) != process.pid) return true;
     if (wait == 0) return false;
-    ::poll(nullptr, 0, std::min(wait, 10));
+    std::this_thread::sleep_for(std::min(milliseconds(wait), milliseconds(10)));
   }
 }
 

@@ -159,8 +159,15 @@ CommandEnd HeldCommand::run(const Lease& lease, Signals& signals, const Terminal
   Child child({path_, words_, environment_with(lease, options_)}, signals);
   Guard guard(child.pid(), deadlines_.kill_at(lease.valid_until()), terminal);
   Supervisor supervisor(lease, deadlines_, child, guard, terminal, signals, manager, on_ending);
+  supervisor.start();
   CommandEnd end;
-  end.status = supervisor.run();
+  try {
+    end.status = supervisor.run();
+  } catch (const Failure&) {
+    end_leftovers(child, guard);
+    terminal.take_back_from(child.pid());
+    throw;
+  }
   end.asked = supervisor.asked_to_end();
   // The guard's clock, instead of ours, may also have ended the command.
   end.lost = supervisor.ended_it() || (WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGKILL &&

@@ -59,17 +59,21 @@ class Interrupts {
  private:
   void hear() {
     pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {over_.fd(), POLLIN, 0}};
-    for (;;) {
-      ::poll(ready, 2, -1);
-      if ((ready[1].revents & POLLIN) != 0) return;
-      if (const int signal = signals_.asked_to_end(); signal != 0) end(signal);
+    try {
+      for (;;) {
+        await_ready(ready, -1);
+        if ((ready[1].revents & POLLIN) != 0) return;
+        if (const int signal = signals_.asked_to_end(); signal != 0) {
+          throw Failure::interrupted(signal,
+                                     "during a change of the nodes. What was done stays; run the "
+                                     "same command again to go on");
+        }
+      }
+    } catch (const Failure& failure) {
+      end(failure);
     }
   }
-  void end(int signal) const {
-    const Failure failure =
-        Failure::interrupted(signal,
-                             "during a change of the nodes. What was done stays; run the same "
-                             "command again to go on");
+  [[noreturn]] void end(const Failure& failure) const {
     try {
       if (json_) print(error_json(failure));
       if (!json_) log_sentence(EventLevel::error, failure.code(), failure.what());

@@ -1,4 +1,3 @@
-#include <poll.h>
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -98,7 +97,7 @@ int observe(const Globals& globals, const std::string& resource, bool is_once) {
   if (!begun) throw Failure(begun.error());
   while (asked == 0) {
     pollfd ready[] = {{signals.fd(), POLLIN, 0}, {sightings->fd(), POLLIN, 0}};
-    ::poll(ready, 2, -1);
+    await_ready(ready, -1);
     for (const Seen& leader : sightings->take()) print_leader(globals, resource, leader);
     asked = signals.asked_to_end();
     if (asked == SIGHUP && nodes.look_now()) asked = 0;

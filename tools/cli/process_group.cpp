@@ -13,6 +13,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace quorumlock::cli {
@@ -39,15 +40,18 @@ bool runs_in(const std::string& stat, pid_t group) {
   return in_group == group && state != 'Z' && state != 'X';
 }
 
+void nap(milliseconds at_most) {
+  std::this_thread::sleep_for(std::min(at_most, look_again_after));
+}
+
 /// Waits until the process has ended or `patience` is over, and may return earlier: the caller
 /// looks again.
 void wait_for_end(pid_t pid, milliseconds patience) {
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (fd < 0 && errno == ESRCH) return;
-  // pidfd_open() came with Linux 5.3, and a container's profile may forbid it.
-  if (fd < 0) patience = std::min(patience, look_again_after);
   pollfd ended{fd, POLLIN, 0};
-  ::poll(&ended, 1, static_cast<int>(patience.count()));
+  // pidfd_open() came with Linux 5.3, and a container's profile may forbid it or poll().
+  if (fd < 0 || ::poll(&ended, 1, static_cast<int>(patience.count())) < 0) nap(patience);
   if (fd >= 0) ::close(fd);
 }
 
@@ -89,7 +93,7 @@ bool wait_until_alone(pid_t group, pid_t except, milliseconds patience) {
     if (other != 0) {
       wait_for_end(other, left);
     } else {
-      ::poll(nullptr, 0, static_cast<int>(std::min(left, look_again_after).count()));
+      nap(left);
     }
   }
 }

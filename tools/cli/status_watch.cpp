@@ -1,7 +1,5 @@
 #include "status_watch.hpp"
 
-#include <poll.h>
-
 #include <future>
 
 #include "event.hpp"
@@ -21,7 +19,7 @@ std::optional<ClusterStatus> StatusWatch::look() {
   });
   pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {answer->given.fd(), POLLIN, 0}};
   while ((ready[1].revents & POLLIN) == 0) {
-    ::poll(ready, 2, meanwhile_());
+    await_ready(ready, meanwhile_());
     if (take_signals()) return std::nullopt;
   }
   Result<ClusterStatus> status = future.get();
@@ -32,11 +30,11 @@ std::optional<ClusterStatus> StatusWatch::look() {
 bool StatusWatch::pause(std::chrono::milliseconds length) {
   using Steady = std::chrono::steady_clock;
   const auto end = Steady::now() + length;
-  pollfd ready{signals_.fd(), POLLIN, 0};
+  pollfd ready[] = {{signals_.fd(), POLLIN, 0}};
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Steady::now());
     if (left <= std::chrono::milliseconds::zero()) return true;
-    ::poll(&ready, 1, sooner(static_cast<int>(left.count()), meanwhile_()));
+    await_ready(ready, sooner(static_cast<int>(left.count()), meanwhile_()));
     if (take_signals()) return false;
   }
 }

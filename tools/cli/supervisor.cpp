@@ -1,6 +1,5 @@
 #include "supervisor.hpp"
 
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,11 +15,10 @@ namespace quorumlock::cli {
 int Supervisor::run() {
   Event ending;
   const std::stop_callback ring(lease_.stop_token(), [&ending] { ending.set(); });
-  start();
   while (!status_) {
     if (!ending_) guard_.kill_at(deadlines_.kill_at(lease_.valid_until()));
     pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {ending_ ? -1 : ending.fd(), POLLIN, 0}};
-    ::poll(ready, 2, sooner(time_to_next_look(), manager_.keep_alive()));
+    await_ready(ready, sooner(time_to_next_look(), manager_.keep_alive()));
     // The command's end is handled first: if it ended in time, we did not end it.
     while (const std::optional<int> signal = signals_.next()) on_signal(*signal);
     if (!status_ && (ready[1].revents & POLLIN) != 0) end_it();

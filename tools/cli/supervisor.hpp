@@ -43,8 +43,10 @@ class Supervisor {
         manager_(manager),
         on_ending_(std::move(on_ending)) {}
 
-  /// Starts the command, waits for its end and returns the status of waitpid(). Throws Failure,
-  /// without starting it, if a signal has asked us to end or the lease is over.
+  /// Starts the command. Throws Failure if a signal has asked us to end or the lease is over.
+  void start();
+  /// Waits for the command's end and returns the status of waitpid(). Throws Failure if it cannot
+  /// wait; the command may run then.
   int run();
   /// Whether the command was ended because of its lease's end.
   [[nodiscard]] bool ended_it() const { return ending_; }
@@ -52,7 +54,6 @@ class Supervisor {
   [[nodiscard]] int asked_to_end() const { return asked_; }
 
  private:
-  void start();
   [[nodiscard]] bool too_late() const { return lease_.remaining() <= deadlines_.stop_margin; }
   /// Returns milliseconds, for poll().
   [[nodiscard]] int time_to_next_look() const;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <poll.h>
-
 #include <chrono>
 #include <future>
 #include <memory>
@@ -53,7 +51,7 @@ Awaited<T> await(Signals& signals, Start start, const Meanwhile& meanwhile = nev
   int asked = 0;
   pollfd ready[] = {{signals.fd(), POLLIN, 0}, {answer->given.fd(), POLLIN, 0}};
   do {
-    ::poll(ready, 2, meanwhile());
+    await_ready(ready, meanwhile());
     if (asked == 0) asked = signals.asked_to_end();
     if (asked == SIGHUP && nodes != nullptr && nodes->look_now()) asked = 0;
     if (asked != 0) cancel.request_stop();

@@ -85,9 +85,11 @@ bool await_doors() {
 void watch_parent(const Descriptor& done, std::stop_source& sale_off) {
   // Polls for the hang-up only: a byte in the pipe belongs to another process.
   pollfd watched[] = {{STDIN_FILENO, 0, 0}, {done.get(), POLLIN, 0}};
-  while (::poll(watched, 2, -1) < 0 && errno == EINTR) {
+  int ready = 0;
+  while ((ready = ::poll(watched, 2, -1)) < 0 && errno == EINTR) {
   }
-  if (watched[0].revents != 0) sale_off.request_stop();
+  // If we cannot wait for the parent's end, nobody buys.
+  if (ready < 0 || watched[0].revents != 0) sale_off.request_stop();
 }
 
 }  // namespace

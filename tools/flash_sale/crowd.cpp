@@ -57,7 +57,9 @@ Crowd::~Crowd() {
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - steady_clock::now());
     pollfd telling{told_.get(), POLLIN, 0};
     if (left.count() <= 0) break;
-    if (::poll(&telling, 1, static_cast<int>(left.count())) > 0) read_more();
+    const int ready = ::poll(&telling, 1, static_cast<int>(left.count()));
+    if (ready > 0) read_more();
+    if (ready < 0 && errno != EINTR) break;
   }
   for (const pid_t process : processes_) {
     if (!ended_) ::kill(process, SIGKILL);
@@ -109,7 +111,10 @@ std::optional<std::string> Crowd::next_line() {
 /// Waits until there is something to read, or the time is over.
 void Crowd::await(int timeout_ms) {
   pollfd watched[] = {{told_.get(), POLLIN, 0}, {interruption_.fd(), POLLIN, 0}};
-  (void)::poll(watched, 2, timeout_ms);
+  const int ready = ::poll(watched, 2, timeout_ms);
+  if (ready < 0 && errno != EINTR) {
+    quorumlock::local::fail_with_errno("cannot wait for buyers, because poll() failed");
+  }
   interruption_.check();
   if (watched[0].revents != 0) read_more();
 }

@@ -20,6 +20,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "local/descriptor.hpp"
@@ -83,7 +84,11 @@ std::string ask(const ServerSettings& settings, std::string_view question, std::
   while (said.find(end) == said.npos) {
     pollfd readable{socket.get(), POLLIN, 0};
     char more[4096];
-    if (::poll(&readable, 1, static_cast<int>(patience.count())) != 1) break;
+    const int ready = ::poll(&readable, 1, static_cast<int>(patience.count()));
+    if (ready < 0 && errno != EINTR) {
+      fail_with_errno("cannot wait for a node, because the system call poll() failed");
+    }
+    if (ready != 1) break;
     const ssize_t size = ::recv(socket.get(), more, sizeof more, 0);
     if (size <= 0) break;
     said.append(more, static_cast<std::size_t>(size));
@@ -269,7 +274,7 @@ void Server::await(steady_clock::time_point deadline) const {
   // An attempt may take longer than the pause: a server that loads its data accepts and is silent.
   while (!answers(settings_, milliseconds(100))) {
     if (has_ended()) fail(settings_, "ended before it answered");
-    ::poll(nullptr, 0, 5);
+    std::this_thread::sleep_for(milliseconds(5));
     if (steady_clock::now() > deadline) fail(settings_, "does not answer");
   }
   if (is_another(settings_, pid_)) fail(settings_, "cannot be: another server has its port");

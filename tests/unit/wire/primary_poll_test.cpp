@@ -66,6 +66,15 @@ TEST_F(PrimaryPollTest, TwoThatAreAwayDecideWithoutTheThird) {
             "server; b:26379 answers NOAUTH Authentication required.");
 }
 
+TEST_F(PrimaryPollTest, SaysWhomItWaitsFor) {
+  poll.on_awaiting(0, "10.0.0.1 or 10.0.0.2");
+  poll.on_failed(1, "Connection refused");
+  poll.on_awaiting(1, "nobody any more");
+  EXPECT_EQ(poll.awaited(),
+            "a majority of its Sentinels: a:26379: waiting for 10.0.0.1 or 10.0.0.2; b:26379 "
+            "Connection refused; c:26379: waiting for an answer");
+}
+
 TEST_F(PrimaryPollTest, ASentinelHasOneVote) {
   reports(0, "10.0.0.1", "6379");
   poll.on_failed(0, "closed");

@@ -134,7 +134,7 @@ class BoundedStream final : public httplib::Stream {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
       if (left <= std::chrono::milliseconds::zero()) return false;
       pollfd ready[] = {{socket_, events, 0}, {stopping_, POLLIN, 0}};
-      ::poll(ready, 2, static_cast<int>(left.count()));
+      if (::poll(ready, 2, static_cast<int>(left.count())) < 0 && errno != EINTR) return false;
       if ((ready[1].revents & POLLIN) != 0) return false;
       if (ready[0].revents != 0) return true;
     }
@@ -290,8 +290,7 @@ void HttpServer::serve_until_readable(int fd) {
   for (;;) {
     pollfd ready[] = {
         {fd, POLLIN, 0}, {news_.fd(), POLLIN, 0}, {rest == 0 ? listening_ : -1, POLLIN, 0}};
-    if (::poll(ready, 3, rest == 0 ? -1 : rest) < 0 && errno != EINTR)
-      throw Failure::system("cannot wait for clients");
+    await_ready(ready, rest == 0 ? -1 : rest);
     if (ready[0].revents != 0) return;
     if (ready[1].revents != 0) join_ended();
     rest = ready[2].revents != 0 ? accept_one() : 0;
