@@ -44,6 +44,15 @@ TEST_F(Members, AClientWithAnotherListGetsNoVote) {
   EXPECT_EQ(cluster_.holders(key_), 0);
 }
 
+TEST_F(Members, TheFirstErrorOfAListOfOneNodeNamesBothLists) {
+  Coordinator one = connect(options({0}));
+  const Result<Lease> refused = one.acquire(key_);
+  ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
+  const std::string sentence = refused.error().what();
+  EXPECT_NE(sentence.find("votes for {"), sentence.npos) << sentence;
+  EXPECT_NE(sentence.find("our list lacks "), sentence.npos) << sentence;
+}
+
 TEST_F(Members, TwoListsNeverBothGetALock) {
   // Two nodes that both lists have are down, which leaves a majority of either list: A, B and E,
   // and A, B and F.

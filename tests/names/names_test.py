@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import select
 import signal
 import socket
 import struct
@@ -83,6 +84,9 @@ class Client:
     def ask(self, word):
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
+        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
+            self.kill()
+            raise AssertionError(f"no answer to {word!r} within {PATIENCE} s")
         return self.process.stdout.readline().strip()
 
     def end(self):
