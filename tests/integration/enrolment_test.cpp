@@ -99,8 +99,7 @@ TEST_F(EnrolmentOfNodes, AClientWithAnotherFencingMemoryGetsAnError) {
   const Result<Lease> refused = connect(other).acquire(key);
   ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
   const std::string sentence = refused.error().what();
-  EXPECT_NE(sentence.find("fencing_memory 1d since epoch 0, and ours is 1h"),
-            sentence.npos)
+  EXPECT_NE(sentence.find("fencing_memory 1d since epoch 0, and ours is 1h"), sentence.npos)
       << sentence;
 }
 
