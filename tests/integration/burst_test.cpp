@@ -141,8 +141,9 @@ TEST_F(Burst, GetsAllOfManyFreeLocks) {
 }
 
 TEST_F(Burst, ManyLocksThatAreGivenBackAtOnceAreHandedOver) {
-  // One process waits for each lock that another one holds. Its attempts are several times as many
-  // as the nodes can answer within node_timeout, and none of its other leases is lost meanwhile.
+  // One process waits for each lock that another one holds, gets all of them, and loses no other
+  // lease meanwhile. How much of that may be under way at once is for the tests of Admission and
+  // the simulator's focus hand_overs, whose nodes are slow enough to show it.
   constexpr int locks = 10'000;
   Options patient = options();
   patient.ttl = 30s;
