@@ -166,8 +166,8 @@ TEST_F(EnrolmentOfNodes, AClientWithAnotherMaxTtlGetsAnError) {
   ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
   EXPECT_GE(refused.error().outcome().count(Vote::max_ttl_differs), 2);  // the third may be asked
   const std::string sentence = refused.error().what();
-  EXPECT_NE(sentence.find("30 s"), sentence.npos) << sentence;
-  EXPECT_NE(sentence.find("20 s"), sentence.npos) << sentence;
+  EXPECT_NE(sentence.find("30s"), sentence.npos) << sentence;
+  EXPECT_NE(sentence.find("20s"), sentence.npos) << sentence;
   EXPECT_EQ(nodes.cluster.value(0, record_key), recorded);
   EXPECT_EQ(nodes.cluster.holders(key), 0);
 }
