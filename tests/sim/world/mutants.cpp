@@ -248,8 +248,7 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::greater_max_ttl_at_once, "greater-max-ttl-at-once",
        "a greater max_ttl counts from the announcement", 5000, Focus::terms},
       {Mutant::unsettled_waits_for_the_old, "unsettled-waits-for-the-old",
-       "a node that forgot waits for the old max_ttl while the list is unsettled", 20000,
-       Focus::terms, 2001},
+       "a node that forgot waits for the old max_ttl while the list is unsettled", 0, Focus::terms},
       {Mutant::longer_memory_at_once, "longer-memory-at-once",
        "an absent counter begins by the longer fencing_memory at once", 20000, Focus::terms},
   };
