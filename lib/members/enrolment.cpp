@@ -50,9 +50,6 @@ void Enrolment::enrol_as(Time now, const std::string& text, const EnrolmentRecor
   SharedMembership its = enrolled_.membership;
   if (!its || *its != membership) its = std::make_shared<Membership>(membership);
   awaits_operator_ = false;
-  // If all nodes forget, nothing on them says how long the locks of this record may last.
-  candidacy_.end();
-  candidacy_.lengthen(membership.quarantine());
   enrolled_ = {
       .record = text, .membership = std::move(its), .floor = record.floor, .since = record.since};
   go(Step::enrolled);
@@ -204,6 +201,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
         return go(Step::yielding);
       }
       ++enrolments_;
+      candidacy_.end();
       return enrol_as(now, change_.to, *EnrolmentRecord::parse(change_.to), change_.as);
     default: return;  // nothing was asked
   }

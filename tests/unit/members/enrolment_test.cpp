@@ -80,20 +80,6 @@ TEST(Enrolment, TheWaitCountsFromItsOwnReply) {
   EXPECT_TRUE(driver.asks().starts_with("SET quorumlock:repairer "));
 }
 
-TEST(Enrolment, TheWaitIsThatOfARecordThatWasSeenHere) {
-  // The node voted with a max_ttl of a minute, and all nodes forget. The list that is founded then
-  // has a shorter one.
-  Driver driver;
-  driver.members.to_terms.max_ttl_ms = 60'000;
-  driver.greet("run2:abc");
-  driver.it.disconnected();
-  driver.members.to_terms.max_ttl_ms = 10'000;
-  driver.it.follow(driver.now, all_agree(driver.members));
-  driver.greet(std::nullopt);
-  driver.hear(2, driver.proposes());
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 60s + 600ms + 2ms);
-}
-
 TEST(Enrolment, TheMarginIsTheConfiguredOne) {
   // The margin is five per cent of a minute, plus two milliseconds.
   Driver driver({.drift_factor = 0.05});
