@@ -155,8 +155,7 @@ struct Member {
   MemberState state = MemberState::unreachable;  ///< its part in the change
   std::optional<std::uint32_t> epoch;            ///< unset if the node has no list
   /// The connections to this node, by address, of clients that have another list than the new one,
-  /// or name other terms.
-  /// Unset if the node does not show them to this user.
+  /// or name other terms. Unset if the node does not show them to this user.
   std::optional<std::vector<std::string>> old_clients;
   /// How many connected clients say that they may enrol this node. Unset: as above.
   std::optional<int> enrollers = std::nullopt;
@@ -181,12 +180,14 @@ struct MembersReport {
   std::optional<std::uint32_t> epoch;  ///< the epoch of the list that governs; unset: unknown
   std::vector<std::string> list;       ///< the list that governs, or did before the change
   std::vector<std::string> new_list;   ///< the list of the options
-  /// The terms of the list that governs, or did before the change; unset: unknown.
+  /// The max_ttl of the list that governs, or did before the change; unset: unknown.
   std::optional<std::chrono::milliseconds> max_ttl = std::nullopt;
-  std::optional<std::chrono::seconds> fencing_memory = std::nullopt;  ///< likewise
-  /// Those of the list of the options, which keeps the terms that these do not name.
+  /// The fencing_memory of that list; unset: unknown.
+  std::optional<std::chrono::seconds> fencing_memory = std::nullopt;
+  /// The max_ttl that the list of the options is to have: the one above unless they name another.
   std::optional<std::chrono::milliseconds> new_max_ttl = std::nullopt;
-  std::optional<std::chrono::seconds> new_fencing_memory = std::nullopt;  ///< likewise
+  /// The fencing_memory that the list of the options is to have; it stays unless they name another.
+  std::optional<std::chrono::seconds> new_fencing_memory = std::nullopt;
   std::vector<Member> members;  ///< the nodes of both lists
   /// Whether every node of the new list has settled it.
   bool done = false;
