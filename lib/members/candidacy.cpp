@@ -42,8 +42,8 @@ std::pair<Vote, std::string> Candidacy::refusal(const NodeNames& list,
   if (const std::string why = refusal_of(*remembered_, list); !why.empty()) {
     return {Vote::nodes_differ, begin + why};
   }
-  const TermsDifference other(*remembered_, list, named);
-  return {other.vote, other.sentence.empty() ? "" : begin + other.sentence};
+  const auto [vote, why] = terms_difference(*remembered_, list, named);
+  return {vote, why.empty() ? "" : begin + why};
 }
 
 void Candidacy::stands(Time now, std::string text, core::Duration wait, double drift_factor) {

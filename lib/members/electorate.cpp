@@ -48,7 +48,7 @@ void Electorate::choose_founding(std::span<const Node> nodes) {
   std::map<std::uint64_t, std::vector<SharedMembership>> votes;
   for (const Node& node : nodes) {
     if (!node.membership || !node.membership->may_vote() || !node.membership->epoch_of(list_) ||
-        TermsDifference(*node.membership, list_, named_).vote != Vote::pending) {
+        terms_difference(*node.membership, list_, named_).first != Vote::pending) {
       continue;
     }
     votes[node.membership->founding].push_back(node.membership);
@@ -158,7 +158,7 @@ void Electorate::propose(std::span<const Node> nodes) {
     if (!node.membership) {
       return !node.remembered ||
              (redis::refusal_of(*node.remembered, list_).empty() &&
-              TermsDifference(*node.remembered, list_, named_).vote == Vote::pending);
+              terms_difference(*node.remembered, list_, named_).first == Vote::pending);
     }
     return *node.membership == *as.membership;
   });
@@ -206,9 +206,9 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
     }
     judged[i].undecided = expects && !judged[i].refusal.empty();
     if (!judged[i].refusal.empty()) continue;
-    if (TermsDifference other(its, list_, named_); other.vote != Vote::pending) {
-      judged[i].vote = other.vote;
-      judged[i].refusal = std::move(other.sentence);
+    if (auto [vote, why] = terms_difference(its, list_, named_); vote != Vote::pending) {
+      judged[i].vote = vote;
+      judged[i].refusal = std::move(why);
       continue;
     }
     if (its.founding != founding_) {

@@ -387,24 +387,24 @@ std::string refusal_of(const Membership& its, const NodeNames& ours) {
   return votes ? "" : "is not a member of its list yet";
 }
 
-TermsDifference::TermsDifference(const Membership& its, const NodeNames& ours,
-                                 const NamedTerms& named) {
+std::pair<Vote, std::string> terms_difference(const Membership& its, const NodeNames& ours,
+                                              const NamedTerms& named) {
   const std::vector<ListTerms> served = its.terms_of(ours);
   if (served.empty() ||
       std::ranges::any_of(served, [&](const ListTerms& one) { return named.allow(one); })) {
-    return;
+    return {Vote::pending, ""};
   }
   const ListTerms& theirs = served.back();
   const bool ttl = named.max_ttl_ms.value_or(theirs.max_ttl_ms) != theirs.max_ttl_ms;
-  vote = ttl ? Vote::max_ttl_differs : Vote::terms_differ;
   const ListTerms wanted = named.over(theirs);
   const auto of = [ttl](const ListTerms& terms) {
     return to_text(ttl ? terms.max_ttl() : terms.memory());
   };
   const std::string name = ttl ? "max_ttl" : "fencing_memory";
-  sentence = "votes with " + name + ' ' + of(theirs) + " since epoch " + std::to_string(its.epoch) +
-             ", and ours is " + of(wanted) + ": leave " + name +
-             " out to follow the nodes; quorumlock members apply changes theirs";
+  return {ttl ? Vote::max_ttl_differs : Vote::terms_differ,
+          "votes with " + name + ' ' + of(theirs) + " since epoch " + std::to_string(its.epoch) +
+              ", and ours is " + of(wanted) + ": leave " + name +
+              " out to follow the nodes; quorumlock members apply changes theirs"};
 }
 
 std::string why_groups_stay(const Membership& its, const NodeNames& ours) {

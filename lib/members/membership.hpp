@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <quorumlock/outcome.hpp>
@@ -134,14 +135,10 @@ std::string difference(const Membership& its, const NodeNames& ours);
 std::string unclear(const Membership& its, const NodeNames& list, const NodeNames& ours);
 /// Why a node with this membership does not vote for this list; empty if it does.
 std::string refusal_of(const Membership& its, const NodeNames& ours);
-/// The first term in which the lists that a node with this membership serves differ from what a
-/// client names.
-struct TermsDifference {
-  TermsDifference(const Membership& its, const NodeNames& ours, const NamedTerms& named);
-
-  Vote vote = Vote::pending;  ///< pending: no difference
-  std::string sentence;       ///< why the node does not vote
-};
+/// The vote of a node with this membership, and why, if the lists that it serves have other terms
+/// than a client names; Vote::pending if they have not. It is about the first term that differs.
+std::pair<Vote, std::string> terms_difference(const Membership& its, const NodeNames& ours,
+                                              const NamedTerms& named);
 /// Why a client with this list does not change the groups of a node with this membership; empty if
 /// it may. Nodes of the list that the client does not know would keep their records, and a lease on
 /// them would go on.

@@ -121,13 +121,15 @@ TEST(Membership, TermsAreThoseOfTheListThatGovernsUntilTheSettle) {
 
 TEST(Membership, AClientThatNamesOtherTermsIsToldBoth) {
   const Membership its{7, 4, MembersPhase::announced, "a", abc, abc, {10'000, 40}, {20'000, 80}};
-  const auto vote = [&](const NamedTerms& named) { return TermsDifference(its, abc, named).vote; };
+  const auto vote = [&](const NamedTerms& named) {
+    return terms_difference(its, abc, named).first;
+  };
   EXPECT_EQ(vote({}), Vote::pending);
   EXPECT_EQ(vote({10'000, {}}), Vote::pending);
   EXPECT_EQ(vote({20'000, 80}), Vote::pending);
   EXPECT_EQ(vote({10'000, 80}), Vote::max_ttl_differs) << "no list has both";
   EXPECT_EQ(vote({{}, 60}), Vote::terms_differ);
-  EXPECT_THAT(TermsDifference(its, abc, {{}, 60}).sentence,
+  EXPECT_THAT(terms_difference(its, abc, {{}, 60}).second,
               ::testing::HasSubstr("fencing_memory 80s since epoch 4, and ours is 1m"));
 }
 
