@@ -225,7 +225,9 @@ class QUORUMLOCK_EXPORT MembersChange {
   /// refuses while such clients are connected.
   Result<void> commit(bool force = false);
   /// Settles the new list if every lease of the old one has ended, so that new nodes may vote.
-  /// Returns the time until it can, zero once it is done; call it again then.
+  /// Returns the time until it can; call it again then. Zero: enough nodes have settled it for a
+  /// lock. One that did not answer is settled by a later call: MembersReport::done says whether all
+  /// have.
   Result<std::chrono::nanoseconds> settle();
   /// Takes back a change that was announced and not committed.
   Result<void> withdraw();

@@ -43,8 +43,7 @@ TEST_F(MembersChanges, ANodeIsReplacedWhileClientsLock) {
   EXPECT_EQ(look(change).stage, MembersStage::committed);
   EXPECT_TRUE(fails_with(old.acquire(key_, {.wait = 1s}), Errc::misconfigured));
   EXPECT_TRUE(soon(with_new));
-  settle(change);
-  EXPECT_TRUE(eventually([&] { return look(change).done; }));
+  finish(change);
   EXPECT_TRUE(held->is_valid());
   EXPECT_EQ(states(look(change)), (Counts{{"settled", 5}, {"removed", 1}}));
 
@@ -79,8 +78,7 @@ TEST_F(MembersChanges, NoCallIsRefusedBecauseOfAChange) {
     }
   });
   EXPECT_TRUE(ok(change.commit()));
-  settle(change);
-  EXPECT_TRUE(eventually([&] { return look(change).done; }));
+  finish(change);
   ends = true;
   user.join();
   EXPECT_EQ(failures, 0) << sentence;
@@ -102,8 +100,7 @@ TEST_F(MembersChanges, TokensGrowAcrossAChange) {
     ASSERT_TRUE(ok(change.announce()));
     Coordinator coordinator = connect(options(nodes));  // looks after the new node
     ASSERT_TRUE(ok(change.commit()));
-    settle(change);
-    ASSERT_TRUE(eventually([&] { return look(change).done; }));
+    finish(change);
     cluster_.kill(from);
   }
   cluster_.kill(2);
@@ -126,8 +123,7 @@ TEST_F(MembersChanges, WhatIsDoneOnceStaysDoneAcrossAChange) {
     ASSERT_TRUE(ok(change.announce()));
     Coordinator coordinator = connect(options(nodes));  // looks after the new node
     ASSERT_TRUE(ok(change.commit()));
-    settle(change);
-    ASSERT_TRUE(eventually([&] { return look(change).done; }));
+    finish(change);
     cluster_.kill(from);
   }
   cluster_.kill(2);
@@ -170,8 +166,7 @@ TEST_F(MembersChanges, TheListGrowsAndShrinks) {
     ASSERT_TRUE(ok(change.announce()));
     Coordinator coordinator = connect(options(nodes));
     ASSERT_TRUE(ok(change.commit()));
-    settle(change);
-    EXPECT_TRUE(eventually([&] { return look(change).done; }));
+    finish(change);
     EXPECT_TRUE(soon(coordinator));
   };
   for (const int more : {5, 6}) {
@@ -251,8 +246,7 @@ TEST_F(MembersChanges, ANodeThatWasAwayCatchesUp) {
   EXPECT_TRUE(eventually([&] { return states(look(later))["behind"] == 1; }));
   EXPECT_FALSE(look(later).done);
   ASSERT_TRUE(ok(later.commit()));
-  settle(later);
-  EXPECT_TRUE(eventually([&] { return look(later).done; }));
+  finish(later);
 }
 
 TEST_F(MembersChanges, WhatOneNodeMakesUpChangesNothingForTheOthers) {
@@ -310,8 +304,7 @@ TEST_F(MembersChanges, AnybodyFinishesWhatAnotherHasBegun) {
   MembersChange last = change_to({0, 1, 2, 3, 5});
   ASSERT_TRUE(ok(last.announce()));  // the change is over: this does nothing
   ASSERT_TRUE(ok(last.commit()));
-  settle(last);
-  EXPECT_TRUE(eventually([&] { return look(last).done; }));
+  finish(last);
 }
 
 }  // namespace

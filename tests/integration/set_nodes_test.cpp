@@ -20,8 +20,7 @@ class SetNodes : public SevenNodes {
     ASSERT_TRUE(ok(change.announce()));
     EXPECT_TRUE(eventually([&] { return look(change).old_clients().empty(); }));
     ASSERT_TRUE(ok(change.commit()));
-    settle(change);
-    EXPECT_TRUE(eventually([&] { return look(change).done; }));
+    finish(change);
   }
 };
 
@@ -90,8 +89,7 @@ TEST_F(SetNodes, MovesAsSoonAsTheNodesAcceptTheList) {
   EXPECT_TRUE(eventually([&] { return look(change).old_clients().empty(); }));
   EXPECT_TRUE(eventually([&] { return moved == 1; }));
   ASSERT_TRUE(ok(change.commit()));
-  settle(change);
-  EXPECT_TRUE(eventually([&] { return look(change).done; }));
+  finish(change);
   EXPECT_EQ(locking.failures(), 0) << locking.sentence();
   for (const Lease& lease : leases) EXPECT_TRUE(lease.is_valid());
   EXPECT_EQ(waits, 1);

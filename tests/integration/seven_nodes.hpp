@@ -47,6 +47,14 @@ class SevenNodes : public ::testing::Test {
       return left && *left == 0ns;
     }));
   }
+  /// Settles a change on all nodes of the new list. One that did not answer for a while, as on a
+  /// busy disk, is settled by a later call.
+  static void finish(MembersChange& change) {
+    EXPECT_TRUE(eventually([&] {
+      settle(change);
+      return look(change).done;
+    })) << look(change).next_step;
+  }
   static std::map<std::string, int> states(const MembersReport& report) {
     std::map<std::string, int> count;
     for (const Member& member : report.members) ++count[std::string(to_string(member.state))];

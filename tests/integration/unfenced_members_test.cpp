@@ -32,9 +32,8 @@ class UnfencedMembers : public ::testing::Test {
     Coordinator coordinator = connect(to);
     EXPECT_TRUE(eventually([&] {
       const Result<std::chrono::nanoseconds> left = change.settle();
-      return left && *left == 0ns;
+      return left && *left == 0ns && change.look()->front().done;
     }));
-    EXPECT_TRUE(eventually([&] { return change.look()->front().done; }));
     return coordinator;
   }
 
