@@ -125,6 +125,7 @@ enum class Mutant {
   greater_max_ttl_at_once,
   unsettled_waits_for_the_old,
   longer_memory_at_once,
+  forgotten_max_ttl_ignored,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the text of the scripts for several locks.

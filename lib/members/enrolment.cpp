@@ -98,7 +98,7 @@ void Enrolment::follow(Time now, Others others) {
 
 /// Takes how long the node has to wait, as far as the others have said.
 void Enrolment::expect(Time now) {
-  const bool changed = candidacy_.expect(others_.as().quarantine() +
+  const bool changed = candidacy_.expect(others_.quarantine() +
                                          facts_.outlives_failover.value_or(core::Duration::zero()));
   if (changed && step_ == Step::waiting) {
     next_look_ = std::min(next_look_, std::max(now, candidacy_.until()));
@@ -382,8 +382,8 @@ bool Enrolment::take_command(Time now, std::string& out) {
   if (!std::exchange(outputs_.command, false)) return false;
   const auto proposal = [this] {
     const core::Duration least = facts_.outlives_failover
-                                     ? others_.as().quarantine() + *facts_.outlives_failover
-                                     : core::Duration::zero();
+                                     ? others_.quarantine() + *facts_.outlives_failover
+                                     : others_.forgotten;
     return candidacy_.propose(wanted(*others_.founded), least);
   };
   switch (step_) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -95,8 +96,13 @@ class Enrolment {
     std::string why_not{};        ///< why it may not be enrolled now
     bool outdated = false;        ///< its record is to be replaced: see Electorate
     bool perhaps_ours = false;    ///< the list that it remembers is: see Electorate
+    /// If the list is being founded, the longest max_ttl that nodes had before they forgot it.
+    core::Duration forgotten{};
 
     [[nodiscard]] const Membership& as() const { return admitted ? *admitted : *founded; }
+    [[nodiscard]] core::Duration quarantine() const {
+      return std::max(as().quarantine(), forgotten);
+    }
   };
   void follow(core::Time now, Others others);
 

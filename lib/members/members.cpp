@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "lock/counter_bound.hpp"
 #include "lock/mutants.hpp"
 #include "lock/quorum.hpp"
 #include "loop/session.hpp"
@@ -67,6 +68,7 @@ void Members::move_on(Time now) {
     const int node = session_.number_of(link);
     if (!session_.link(node).attempts().is_first()) continue;
     names_[static_cast<std::size_t>(node)].clear();
+    max_ttls_[static_cast<std::size_t>(node)] = 0;
     told_[static_cast<std::size_t>(node)] = {};
   }
   news_ = {EventKind::list_changed,
@@ -149,6 +151,8 @@ void Members::judge(Time now) {
       continue;
     }
     node.membership = its.enrolled().membership;
+    max_ttls_[static_cast<std::size_t>(number)] = static_cast<std::uint64_t>(
+        node.membership->longest_max_ttl() / std::chrono::microseconds(1));
     ever_enrolled_ = true;
   }
   const std::uint32_t generation = electorate_.generation();
@@ -161,6 +165,7 @@ void Members::judge(Time now) {
   common.ever = ever_enrolled_;
   common.founds = electorate_.founds();
   common.begun = electorate_.begun();
+  common.forgotten = common.founds ? forgotten_max_ttl() : core::Duration::zero();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const int node = session_.nodes()[i];
     const redis::Electorate::Judgement& its = judged[i];
@@ -186,6 +191,17 @@ void Members::judge(Time now) {
   take_terms(now, nodes);
   read_again(now, nodes, judged);
   if (!next_.empty() && may_move_on()) look_due_ = now;
+}
+
+/// The longest max_ttl that N - q + 1 of our nodes had in their last records.
+core::Duration Members::forgotten_max_ttl() const {
+  if (core::planted(core::Mutant::forgotten_max_ttl_ignored)) return {};
+  std::vector<std::uint64_t> said;
+  for (const int node : session_.nodes()) {
+    said.push_back(max_ttls_[static_cast<std::size_t>(node)]);
+  }
+  const int least = session_.size() - core::quorum_of(session_.size()) + 1;
+  return std::chrono::microseconds(core::shared_by(least, std::move(said)));
 }
 
 /// Tells the engine the terms of our list; of a change of them the greater ones.

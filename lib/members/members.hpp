@@ -57,6 +57,7 @@ class Members {
   [[nodiscard]] bool is_reading() const;
   [[nodiscard]] bool may_move_on() const;
 
+  [[nodiscard]] core::Duration forgotten_max_ttl() const;
   void take_terms(core::Time now, const std::vector<redis::Electorate::Node>& nodes);
 
   Session& session_;
@@ -66,6 +67,10 @@ class Members {
   /// The name in the last record that was read of each node, by the node's number. The name stays
   /// while the node is away. Empty: unknown.
   std::array<std::string, core::max_nodes> names_;
+  /// The longest max_ttl in that record, in us. A list that is founded after its nodes forgot waits
+  /// as long as N - q + 1 of them, of which one is right, have said: a client that names a shorter
+  /// max_ttl would found it beside a lease of before.
+  std::array<std::uint64_t, core::max_nodes> max_ttls_{};
   /// What the connection to a node says by its name; `list` is null if it has no name yet.
   struct Told {
     redis::SharedMembership list;

@@ -251,6 +251,8 @@ const std::vector<KnownMutant>& known_mutants() {
        "a node that forgot waits for the old max_ttl while the list is unsettled", 0, Focus::terms},
       {Mutant::longer_memory_at_once, "longer-memory-at-once",
        "an absent counter begins by the longer fencing_memory at once", 20000, Focus::terms},
+      {Mutant::forgotten_max_ttl_ignored, "forgotten-max-ttl-ignored",
+       "a list whose nodes forgot a greater max_ttl is founded sooner", 20000, Focus::terms},
   };
   return all;
 }
