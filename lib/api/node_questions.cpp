@@ -129,8 +129,8 @@ ListedGroup listed_group(Driver& driver, bool anew) {
     node.number = number;
     node.node = url;
     node.name = enrolment.config().node;
-    node.record = enrolment.wanted(*enrolment.others().founded).to_string();
-    const redis::Membership& founded = *enrolment.others().founded;
+    node.record = enrolment.wanted(*enrolment.ruling().founded).to_string();
+    const redis::Membership& founded = *enrolment.ruling().founded;
     node.founding = founded.founding;
     node.max_ttl = std::chrono::milliseconds(founded.to_terms.max_ttl_ms);
     node.fencing_memory = std::chrono::seconds(founded.to_terms.memory_s);

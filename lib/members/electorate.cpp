@@ -19,7 +19,7 @@ constexpr std::string_view nobody_vouches =
     "is not enrolled for these groups, nor is another node of its group that we reach: run "
     "quorumlock enroll with them";
 
-const std::string& name_of(const Electorate::Node& node) {
+const std::string& name_of(const NodeRecord& node) {
   return node.membership ? node.membership->name : node.name;
 }
 
@@ -44,9 +44,9 @@ Electorate::Electorate(core::Random& random, NamedTerms named)
 /// Keeps the founding as long as a node votes for it, unless a quorum votes for another one: a node
 /// may have been enrolled in a new list while others remembered the old one after all. Otherwise
 /// takes the founding that most nodes vote for.
-void Electorate::choose_founding(std::span<const Node> nodes) {
+void Electorate::choose_founding(std::span<const NodeRecord> nodes) {
   std::map<std::uint64_t, std::vector<SharedMembership>> votes;
-  for (const Node& node : nodes) {
+  for (const NodeRecord& node : nodes) {
     if (!node.membership || !node.membership->may_vote() || !node.membership->epoch_of(list_) ||
         terms_difference(*node.membership, list_, named_).first != Vote::pending) {
       continue;
@@ -63,9 +63,9 @@ void Electorate::choose_founding(std::span<const Node> nodes) {
 }
 
 /// Takes the nodes' names, which make our list.
-void Electorate::take_names(std::span<const Node> nodes) {
+void Electorate::take_names(std::span<const NodeRecord> nodes) {
   NodeNames list;
-  for (const Node& node : nodes) list.push_back(name_of(node));
+  for (const NodeRecord& node : nodes) list.push_back(name_of(node));
   std::ranges::sort(list);
   if (list == list_) return;
   if (!list_.empty() && !planted(Mutant::founding_of_two_lists)) own_ = draw(random_);
@@ -75,7 +75,7 @@ void Electorate::take_names(std::span<const Node> nodes) {
 /// Chooses the terms of our list among those that nodes serve and that we may have: such that
 /// enough nodes for a lock serve them, for the longest ttl, and of a change the later ones. If none
 /// are, those that most nodes serve: an operator may vouch for them.
-void Electorate::choose_terms(std::span<const Node> nodes) {
+void Electorate::choose_terms(std::span<const NodeRecord> nodes) {
   struct Choice {
     ListTerms terms;
     std::vector<SharedMembership> votes = {};
@@ -83,7 +83,7 @@ void Electorate::choose_terms(std::span<const Node> nodes) {
     std::uint64_t rank = 0;
   };
   std::vector<Choice> choices;
-  for (const Node& node : nodes) {
+  for (const NodeRecord& node : nodes) {
     const SharedMembership& its = node.membership;
     if (!its || !its->may_vote() || its->founding != founding_) continue;
     for (const ListTerms& terms : its->terms_of(list_)) {
@@ -106,9 +106,9 @@ void Electorate::choose_terms(std::span<const Node> nodes) {
 }
 
 /// If all nodes may have forgotten, the list is founded with the terms that they remember.
-void Electorate::remember_terms(std::span<const Node> nodes) {
+void Electorate::remember_terms(std::span<const NodeRecord> nodes) {
   const Membership* last = nullptr;
-  for (const Node& node : nodes) {
+  for (const NodeRecord& node : nodes) {
     const SharedMembership& its = node.remembered;
     if (node.membership || !its || !redis::refusal_of(*its, list_).empty()) continue;
     if (last == nullptr || its->rank() > last->rank()) last = its.get();
@@ -119,8 +119,8 @@ void Electorate::remember_terms(std::span<const Node> nodes) {
 /// Finds how each node would be enrolled in our list. If that has changed, our own founding is
 /// drawn anew, since the old list may have been founded with it: two lists with the same founding
 /// and epoch would look like one.
-void Electorate::name_founded(std::span<const Node> nodes) {
-  const auto is_named = [&](const Node& node, const Founded& as) {
+void Electorate::name_founded(std::span<const NodeRecord> nodes) {
+  const auto is_named = [&](const NodeRecord& node, const Founded& as) {
     return name_of(node) == as.membership->name && as.membership->to == list_ &&
            as.membership->to_terms == terms_;
   };
@@ -128,7 +128,7 @@ void Electorate::name_founded(std::span<const Node> nodes) {
   const bool same = founded_.empty() || founded_.front().membership->to_terms == terms_;
   if (!same) own_ = draw(random_);
   founded_.clear();
-  for (const Node& node : nodes) {
+  for (const NodeRecord& node : nodes) {
     const Membership as{0, 0, MembersPhase::settled, name_of(node), {}, list_, {}, terms_};
     founded_.push_back({std::make_shared<Membership>(as), as.mark()});
   }
@@ -137,7 +137,7 @@ void Electorate::name_founded(std::span<const Node> nodes) {
 /// Proposes the smallest founding of the candidates that stand for our list, or our own if there is
 /// none. Our own is drawn anew if it is on record, since its node may have forgotten it by the next
 /// look.
-void Electorate::propose(std::span<const Node> nodes) {
+void Electorate::propose(std::span<const NodeRecord> nodes) {
   std::optional<std::uint64_t> smallest;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].membership && nodes[i].membership->founding == own_) own_ = draw(random_);
@@ -154,7 +154,7 @@ void Electorate::propose(std::span<const Node> nodes) {
     anew.founding = proposed;
     as.membership = std::make_shared<Membership>(std::move(anew));
   }
-  founds_ = std::ranges::equal(nodes, founded_, [this](const Node& node, const Founded& as) {
+  founds_ = std::ranges::equal(nodes, founded_, [this](const NodeRecord& node, const Founded& as) {
     if (!node.membership) {
       return !node.remembered ||
              (redis::refusal_of(*node.remembered, list_).empty() &&
@@ -169,7 +169,7 @@ void Electorate::vouch() {
   asked_.clear();
 }
 
-const std::vector<Electorate::Judgement>& Electorate::judge(std::span<const Node> nodes) {
+const std::vector<Ruling>& Electorate::judge(std::span<const NodeRecord> nodes) {
   if (!std::ranges::equal(nodes, asked_)) {
     judged_ = decide(nodes);
     asked_.assign(nodes.begin(), nodes.end());
@@ -177,18 +177,20 @@ const std::vector<Electorate::Judgement>& Electorate::judge(std::span<const Node
   return judged_;
 }
 
-std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> nodes) {
+std::vector<Ruling> Electorate::decide(std::span<const NodeRecord> nodes) {
   take_names(nodes);
   choose_founding(nodes);
   choose_terms(nodes);
   name_founded(nodes);
   propose(nodes);
 
-  std::vector<Judgement> judged(nodes.size());
+  std::vector<Ruling> judged(nodes.size());
   std::uint32_t newest = 0;  // only for a planted mistake
-  const bool expects = std::ranges::any_of(nodes, &Node::expected);
+  const bool expects = std::ranges::any_of(nodes, &NodeRecord::expected);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     judged[i].founded = founded_[i].membership;
+    judged[i].founds = founds_;
+    judged[i].begun = begun_;
     if (!nodes[i].membership) {
       // Nothing speaks against a node that has not said yet what it remembers. Its first word
       // counts for the attempts under way, so it must not blame us before it has been compared.
@@ -256,7 +258,8 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
 
 /// What a vote with this membership asks for. A majority of our own list is needed anyway. A list
 /// of which too few nodes are in ours cannot be had.
-core::Majority Electorate::asked_by(const Membership& its, std::span<const Node> nodes) const {
+core::Majority Electorate::asked_by(const Membership& its,
+                                    std::span<const NodeRecord> nodes) const {
   if (its.asks() == nullptr || *its.asks() == list_) return {};
   core::NodeSet places;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -267,7 +270,7 @@ core::Majority Electorate::asked_by(const Membership& its, std::span<const Node>
 }
 
 /// Chooses the state with which nodes are let in.
-void Electorate::choose_state(std::span<const Node> nodes, std::span<const Judgement> judged) {
+void Electorate::choose_state(std::span<const NodeRecord> nodes, std::span<const Ruling> judged) {
   state_.reset();
   likely_.reset();
   stand_ = 0;
@@ -279,7 +282,7 @@ void Electorate::choose_state(std::span<const Node> nodes, std::span<const Judge
     const bool speaks = as && voters_.empty() && judged[i].asks_too_much;
     if (!votes && !speaks) continue;
     NodeNames names;
-    for (const Node& node : nodes) {
+    for (const NodeRecord& node : nodes) {
       const bool stands =
           node.membership && as->for_node(node.membership->name) == *node.membership;
       const bool blank = !node.membership && planted(Mutant::blank_nodes_vouch);
@@ -325,11 +328,11 @@ bool Electorate::is_outdated(const Membership& its) const {
 /// Whether this list may be ours by other names: each of our nodes that it does not have may be one
 /// that ours does not have. A node that was restarted remembers its name, and another client's
 /// candidate on a node that has forgotten everything is for the name that it will have.
-bool Electorate::may_be_ours(const NodeNames& list, std::span<const Node> nodes) const {
+bool Electorate::may_be_ours(const NodeNames& list, std::span<const NodeRecord> nodes) const {
   const NodeNames lacking = without(list, list_);
   const bool twice = std::ranges::adjacent_find(list_) != list_.end();
   if (lacking.empty() || list.size() != list_.size() || twice) return false;
-  return std::ranges::all_of(nodes, [&](const Node& node) {
+  return std::ranges::all_of(nodes, [&](const NodeRecord& node) {
     if (is_member(list, name_of(node))) return true;
     if (node.membership) return false;
     if (node.remembered) return is_member(lacking, node.remembered->name);
@@ -342,7 +345,7 @@ bool Electorate::may_be_ours(const NodeNames& list, std::span<const Node> nodes)
 
 /// The list of this membership that may be ours by other names; null if there is none.
 const NodeNames* Electorate::perhaps_ours(const Membership& its,
-                                          std::span<const Node> nodes) const {
+                                          std::span<const NodeRecord> nodes) const {
   if (its.epoch_of(list_)) return nullptr;
   if (may_be_ours(its.to, nodes)) return &its.to;
   const bool serves_both = its.phase == MembersPhase::announced;
@@ -350,7 +353,7 @@ const NodeNames* Electorate::perhaps_ours(const Membership& its,
 }
 
 /// Decides with which membership a node without a record may be enrolled.
-void Electorate::admit(Judgement& its, const std::string& founding_waits) const {
+void Electorate::admit(Ruling& its, const std::string& founding_waits) const {
   const std::string& name = its.founded->name;
   if (std::ranges::count(list_, name) > 1) {
     its.why_not = "is called " + name + ", as another of our nodes is: name each server once";
@@ -374,9 +377,9 @@ void Electorate::admit(Judgement& its, const std::string& founding_waits) const 
 }
 
 /// Finds the nodes whose candidates were not seen since all of them had waited long enough.
-void Electorate::look_together(std::span<const Node> nodes, std::vector<Judgement>& judged) {
+void Electorate::look_together(std::span<const NodeRecord> nodes, std::vector<Ruling>& judged) {
   core::Time together{};
-  for (const Node& node : nodes) {
+  for (const NodeRecord& node : nodes) {
     if (node.membership) continue;
     if (!node.ripe) return;
     together = std::max(together, node.ripe_since);
@@ -387,10 +390,10 @@ void Electorate::look_together(std::span<const Node> nodes, std::vector<Judgemen
 }
 
 /// The reason why the list cannot be founded yet; empty if there is none.
-std::string Electorate::founding_waits_for(std::span<const Node> nodes,
-                                           std::span<const Judgement> judged) const {
+std::string Electorate::founding_waits_for(std::span<const NodeRecord> nodes,
+                                           std::span<const Ruling> judged) const {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const Node& node = nodes[i];
+    const NodeRecord& node = nodes[i];
     if (node.membership) continue;  // it has this founding, see propose()
     if (!node.knows_groups) return std::string(nobody_vouches);
     if (!node.candidate || *node.candidate != founded_[i].mark || !node.ripe) {
@@ -398,7 +401,7 @@ std::string Electorate::founding_waits_for(std::span<const Node> nodes,
              " has not: bring it back, or run quorumlock enroll";
     }
   }
-  if (std::ranges::any_of(judged, &Judgement::to_look)) {
+  if (std::ranges::any_of(judged, &Ruling::to_look)) {
     return "is enrolled anew once all nodes of the list have been seen to wait together";
   }
   return {};

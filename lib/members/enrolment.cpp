@@ -83,22 +83,22 @@ void Enrolment::greeted(Time now, ServerFacts facts, const RecordTexts& texts) {
   judge(now, texts);
 }
 
-void Enrolment::follow(Time now, Others others) {
-  others.ever = others.ever || others_.ever;
-  others_ = std::move(others);
+void Enrolment::follow(Time now, Ruling ruling) {
+  ruling.ever = ruling.ever || ruling_.ever;
+  ruling_ = std::move(ruling);
   expect(now);
-  if (step_ == Step::enrolled && others_.outdated && !is_tenant()) {
+  if (step_ == Step::enrolled && ruling_.outdated && !is_tenant()) {
     not_voting_.why = "has a record that no change of the nodes takes along";
     replace(enrolment_key, enrolled_.record, enrolled_.membership->longest_max_ttl());
   }
   // A node that only waited for this need not wait for its next look.
-  if (step_ == Step::waiting && candidacy_.ripe() && others_.admitted)
+  if (step_ == Step::waiting && candidacy_.ripe() && ruling_.admitted)
     next_look_ = std::min(next_look_, now);
 }
 
 /// Takes how long the node has to wait, as far as the others have said.
 void Enrolment::expect(Time now) {
-  const bool changed = candidacy_.expect(others_.quarantine() +
+  const bool changed = candidacy_.expect(ruling_.quarantine() +
                                          facts_.outlives_failover.value_or(core::Duration::zero()));
   if (changed && step_ == Step::waiting) {
     next_look_ = std::min(next_look_, std::max(now, candidacy_.until()));
@@ -140,7 +140,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   own_word_ = record && record->groups == config_.groups;
   if (record && !own_word_) {
     if (config_.changes_groups) {
-      const std::string why_not = why_groups_stay(*membership, others_.founded->to);
+      const std::string why_not = why_groups_stay(*membership, ruling_.founded->to);
       if (!why_not.empty()) return refuse(now, Vote::nodes_differ, why_not);
       return replace(enrolment_key, *text, membership->longest_max_ttl());
     }
@@ -281,8 +281,8 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   outputs_.times = !ripe;
   if (ripe) outputs_.news = true;  // the others may have to be looked at before they can vouch
   const bool waited = ripe || core::planted(core::Mutant::repair_before_the_wait);
-  if (waited && others_.admitted) return go(Step::claiming);
-  if (ripe) return rest(now, Step::waiting, others_.why_not);
+  if (waited && ruling_.admitted) return go(Step::claiming);
+  if (ripe) return rest(now, Step::waiting, ruling_.why_not);
   rest(now, Step::waiting, not_voting_.why);
   next_look_ = std::min(next_look_, candidacy_.until());
   name_times();
@@ -316,7 +316,7 @@ bool Enrolment::is_at_work() const {
     case Step::repairing:
     case Step::yielding:
     case Step::enrolling: return true;
-    case Step::waiting: return candidacy_.ripe() && others_.admitted;
+    case Step::waiting: return candidacy_.ripe() && ruling_.admitted;
     default: return false;
   }
 }
@@ -326,12 +326,12 @@ bool Enrolment::is_at_work() const {
 bool Enrolment::other_founding(Time now, const EnrolmentCandidate& candidate,
                                const std::string& text) {
   const MembersMark& its = candidate.record.members;
-  if (!others_.founds || its.founding == 0) return false;
-  const MembersMark ours = others_.founded->mark();
+  if (!ruling_.founds || its.founding == 0) return false;
+  const MembersMark ours = ruling_.founded->mark();
   if (its == ours) return false;
   const bool smaller = its.founding < ours.founding;
   // The user will propose this founding, too.
-  if (its.digest == ours.digest && (smaller || !others_.begun)) return false;
+  if (its.digest == ours.digest && (smaller || !ruling_.begun)) return false;
   candidacy_.forget();
   if (!smaller || (config_.changes_groups && its.digest != ours.digest)) {
     replace(candidate_key, text, std::chrono::milliseconds(candidate.wait_ms));
@@ -382,16 +382,16 @@ bool Enrolment::take_command(Time now, std::string& out) {
   if (!std::exchange(outputs_.command, false)) return false;
   const auto proposal = [this] {
     const core::Duration least = facts_.outlives_failover
-                                     ? others_.quarantine() + *facts_.outlives_failover
-                                     : others_.forgotten;
-    return candidacy_.propose(wanted(*others_.founded), least);
+                                     ? ruling_.quarantine() + *facts_.outlives_failover
+                                     : ruling_.forgotten;
+    return candidacy_.propose(wanted(*ruling_.founded), least);
   };
   switch (step_) {
     case Step::reading: read_texts(out); break;
     case Step::replacing: change_.replace(out, proposal(), Candidacy::life); break;
     case Step::applying:
-      if (!others_.admitted) {
-        if (const auto [vote, why] = candidacy_.refusal(others_.founded->to, config_.named);
+      if (!ruling_.admitted) {
+        if (const auto [vote, why] = candidacy_.refusal(ruling_.founded->to, config_.named);
             !why.empty()) {
           refuse(now, vote, why);
           return false;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,12 +7,11 @@
 #include <utility>
 #include <variant>
 
-#include <quorumlock/outcome.hpp>
-
 #include "lock/types.hpp"
 #include "members/candidacy.hpp"
 #include "members/enrolment_record.hpp"
 #include "members/record_change.hpp"
+#include "members/ruling.hpp"
 #include "wire/reply.hpp"
 #include "wire/server_facts.hpp"
 
@@ -85,26 +83,8 @@ class Enrolment {
   /// Another node has told its TIME, after the candidate with this nonce was seen here.
   void hears_time(core::Time now, std::string_view nonce, const std::string& name,
                   std::int64_t time);
-  /// The other nodes' reports.
-  struct Others {
-    bool ever = false;    ///< some node was ever enrolled: then locks may be held
-    bool founds = false;  ///< the list is being founded, so candidates have to be of one founding
-    bool begun = false;   ///< another node has a candidate of the founding below
-    /// How the node would be enrolled then; never null.
-    SharedMembership founded = std::make_shared<Membership>();
-    SharedMembership admitted{};  ///< the membership with which it may be enrolled now
-    std::string why_not{};        ///< why it may not be enrolled now
-    bool outdated = false;        ///< its record is to be replaced: see Electorate
-    bool perhaps_ours = false;    ///< the list that it remembers is: see Electorate
-    /// If the list is being founded, the longest max_ttl that nodes had before they forgot it.
-    core::Duration forgotten{};
-
-    [[nodiscard]] const Membership& as() const { return admitted ? *admitted : *founded; }
-    [[nodiscard]] core::Duration quarantine() const {
-      return std::max(as().quarantine(), forgotten);
-    }
-  };
-  void follow(core::Time now, Others others);
+  /// Takes what the records of all nodes mean for this one.
+  void follow(core::Time now, Ruling ruling);
 
   // Outputs.
 
@@ -130,7 +110,7 @@ class Enrolment {
   [[nodiscard]] Vote vote() const {
     // Only what it remembers may be unclear: the list of a record that is there is certain.
     const bool unclear = not_voting_.vote == Vote::nodes_differ &&
-                         candidacy_.remembered() != nullptr && others_.perhaps_ours;
+                         candidacy_.remembered() != nullptr && ruling_.perhaps_ours;
     return step_ == Step::refused && !unclear ? not_voting_.vote : Vote::quarantined;
   }
   /// One clause on a node that is not enrolled, such as "has no enrolment".
@@ -151,7 +131,7 @@ class Enrolment {
   /// Whether something has changed that other nodes' links have to know; true once each time.
   bool take_news() { return std::exchange(outputs_.news, false); }
   /// Whether this client has seen a node of this cluster enrolled, so clients may hold locks.
-  [[nodiscard]] bool was_enrolled() const { return others_.ever; }
+  [[nodiscard]] bool was_enrolled() const { return ruling_.ever; }
   /// Whether the node has let our user write on this connection what decides whether it votes.
   [[nodiscard]] bool may_enrol() const { return right_ == Right::to_enrol; }
   /// Whether the node waits to be enrolled, and our user may not do that.
@@ -169,7 +149,7 @@ class Enrolment {
   [[nodiscard]] const std::string& mark() const { return change_.mark; }
   /// The record that we want the node to have, with a new nonce.
   [[nodiscard]] EnrolmentRecord wanted(const Membership& as) const;
-  [[nodiscard]] const Others& others() const { return others_; }
+  [[nodiscard]] const Ruling& ruling() const { return ruling_; }
 
  private:
   enum class Step {
@@ -194,7 +174,7 @@ class Enrolment {
 
   void on_candidate(core::Time now, const Reply& reply);
   void name_times();
-  [[nodiscard]] int nodes() const { return static_cast<int>(others_.founded->to.size()); }
+  [[nodiscard]] int nodes() const { return static_cast<int>(ruling_.founded->to.size()); }
   void on_look(core::Time now, const Reply& reply);
   void on_refusal(core::Time now, const Reply& reply);
   void leave_to_others(core::Time now);
@@ -222,7 +202,7 @@ class Enrolment {
   bool own_word_ = false;  ///< the node has a record of our groups
   RecordChange change_;
   Enrolled enrolled_;
-  Others others_;  // see follow()
+  Ruling ruling_;
   Candidacy candidacy_;
   core::Time next_look_ = core::never;
   /// Why a node that is not enrolled does not vote.

@@ -124,69 +124,45 @@ const std::string& Members::name_of(int node) const {
 
 /// Decides which nodes vote for our list, and has each link follow what that means for its node.
 void Members::judge(Time now) {
-  using redis::Enrolment;
-  std::vector<redis::Electorate::Node> nodes;
+  std::vector<redis::NodeRecord> nodes;
   nodes.reserve(session_.nodes().size());
-  Enrolment::Others common;  // what all nodes are given
   for (const int number : session_.nodes()) {
-    const redis::Link& link = session_.link(number);
-    const Enrolment& its = link.enrolment();
-    redis::Electorate::Node& node = nodes.emplace_back();
-    std::string& name = names_[static_cast<std::size_t>(number)];
-    const bool enrolled =
-        its.standing() == Enrolment::Standing::enrolled || link.voting_right().is_reading_again();
-    if (enrolled && !link.voting_right().barred()) name = its.enrolled().membership->name;
-    node.name = name_of(number);
-    node.knows_groups = its.knows_groups();
-    if (link.voting_right().barred()) continue;
-    node.expected = link.attempts().is_first() && !enrolled;
-    node.unheard = name.empty() && (link.state() == core::LinkState::connecting ||
-                                    link.state() == core::LinkState::down);
-    node.candidate = its.candidacy().mark();
-    node.ripe = its.ripe();
-    node.ripe_since = its.candidacy().until();
-    node.seen = its.candidacy().seen();
-    if (!enrolled) {
-      node.remembered = its.candidacy().remembered();
-      continue;
+    redis::NodeRecord& node = nodes.emplace_back(session_.link(number).record());
+    if (node.membership) {
+      names_[static_cast<std::size_t>(number)] = node.membership->name;
+      max_ttls_[static_cast<std::size_t>(number)] = static_cast<std::uint64_t>(
+          node.membership->longest_max_ttl() / std::chrono::microseconds(1));
+      ever_enrolled_ = true;
     }
-    node.membership = its.enrolled().membership;
-    max_ttls_[static_cast<std::size_t>(number)] = static_cast<std::uint64_t>(
-        node.membership->longest_max_ttl() / std::chrono::microseconds(1));
-    ever_enrolled_ = true;
+    node.unheard = node.unheard && names_[static_cast<std::size_t>(number)].empty();
+    node.name = name_of(number);
   }
   const std::uint32_t generation = electorate_.generation();
-  const std::vector<redis::Electorate::Judgement>& judged = electorate_.judge(nodes);
+  const std::vector<redis::Ruling>& judged = electorate_.judge(nodes);
   if (generation != 0 && electorate_.generation() != generation) {
     session_.engine().on_new_founding();
   }
   const bool confirmed = confirms_outdated(now, judged);
   refusing_ = 0;
-  common.ever = ever_enrolled_;
-  common.founds = electorate_.founds();
-  common.begun = electorate_.begun();
-  common.forgotten = common.founds ? forgotten_max_ttl() : core::Duration::zero();
+  const core::Duration forgotten = electorate_.founds() ? forgotten_max_ttl() : core::Duration();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const int node = session_.nodes()[i];
-    const redis::Electorate::Judgement& its = judged[i];
     redis::Link& link = session_.link(node);
+    redis::Ruling ruling = judged[i];
+    ruling.ever = ever_enrolled_;
+    ruling.forgotten = forgotten;
+    ruling.outdated = ruling.outdated && confirmed;
+    ruling.undecided = ruling.undecided && link.attempts().is_first();
     const bool waits = link.state() == core::LinkState::quarantined && !nodes[i].membership;
-    const bool in_vain = waits && !its.admitted && !electorate_.founds();
-    if (!its.refusal.empty() || in_vain) ++refusing_;
-    Enrolment::Others others = common;
-    others.founded = its.founded;
-    others.admitted = its.admitted;
-    others.why_not = its.why_not;
-    others.outdated = its.outdated && confirmed;
-    others.perhaps_ours = its.perhaps_ours;
+    const bool in_vain = waits && !ruling.admitted && !ruling.founds;
+    if (!ruling.refusal.empty() || in_vain) ++refusing_;
     if (nodes[i].membership) {
-      session_.engine().on_list(node, {by_number(its.asks), its.changes, its.longest_ttl});
+      session_.engine().on_list(node, {by_number(ruling.asks), ruling.changes, ruling.longest_ttl});
     }
-    const bool known = !its.undecided || !link.attempts().is_first();
-    link.follow(now, std::move(others), {.known = known, .refusal = its.refusal, .vote = its.vote});
-    if (its.to_look) link.look_again(now);
+    link.follow(now, std::move(ruling));
+    if (judged[i].to_look) link.look_again(now);
     session_.touched(node);
-    tell_name(now, node, its.founded);
+    tell_name(now, node, judged[i].founded);
   }
   take_terms(now, nodes);
   read_again(now, nodes, judged);
@@ -205,7 +181,7 @@ core::Duration Members::forgotten_max_ttl() const {
 }
 
 /// Tells the engine the terms of our list; of a change of them the greater ones.
-void Members::take_terms(Time now, const std::vector<redis::Electorate::Node>& nodes) {
+void Members::take_terms(Time now, const std::vector<redis::NodeRecord>& nodes) {
   const redis::ListTerms& ours = electorate_.terms();
   std::pair<core::Duration, core::Duration> terms{ours.max_ttl(), ours.memory()};
   for (const int voter : electorate_.voters()) {
@@ -219,9 +195,9 @@ void Members::take_terms(Time now, const std::vector<redis::Electorate::Node>& n
 
 /// Whether the nodes that vote confirm that the record of another node is out of date: their own
 /// records have been read again since that was first noticed.
-bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::Judgement>& judged) {
+bool Members::confirms_outdated(Time now, const std::vector<redis::Ruling>& judged) {
   const std::vector<int>& voters = electorate_.voters();
-  if (std::ranges::none_of(judged, &redis::Electorate::Judgement::outdated)) {
+  if (std::ranges::none_of(judged, &redis::Ruling::outdated)) {
     return confirming_ = false;
   }
   if (!std::exchange(confirming_, true)) {
@@ -260,8 +236,8 @@ void Members::tell_name(Time now, int node, const redis::SharedMembership& as) {
 /// Reads again, at most once a second, the records that may have changed: those of nodes that
 /// refuse our list; and also those of nodes that vote, if another node contradicts them or waits to
 /// be vouched for, and they are too few or their list is being changed.
-void Members::read_again(Time now, const std::vector<redis::Electorate::Node>& nodes,
-                         const std::vector<redis::Electorate::Judgement>& judged) {
+void Members::read_again(Time now, const std::vector<redis::NodeRecord>& nodes,
+                         const std::vector<redis::Ruling>& judged) {
   const std::vector<int>& voters = electorate_.voters();
   std::vector<int> doubted;
   bool contradicted = false;
@@ -273,7 +249,7 @@ void Members::read_again(Time now, const std::vector<redis::Electorate::Node>& n
   }
   if (contradicted && !voters.empty()) {
     const bool too_few = static_cast<int>(voters.size()) < core::quorum_of(session_.size());
-    const bool changing = std::ranges::any_of(judged, &redis::Electorate::Judgement::changes);
+    const bool changing = std::ranges::any_of(judged, &redis::Ruling::changes);
     if (too_few || changing) doubted.insert(doubted.end(), voters.begin(), voters.end());
   }
   doubt_due_ = core::never;

@@ -42,10 +42,10 @@ class Members {
   [[nodiscard]] const std::string& name_of(int node) const;
 
  private:
-  bool confirms_outdated(core::Time now, const std::vector<redis::Electorate::Judgement>& judged);
+  bool confirms_outdated(core::Time now, const std::vector<redis::Ruling>& judged);
   void tell_name(core::Time now, int node, const redis::SharedMembership& as);
-  void read_again(core::Time now, const std::vector<redis::Electorate::Node>& nodes,
-                  const std::vector<redis::Electorate::Judgement>& judged);
+  void read_again(core::Time now, const std::vector<redis::NodeRecord>& nodes,
+                  const std::vector<redis::Ruling>& judged);
 
   [[nodiscard]] redis::NodeNames names_of(const std::vector<redis::Link::Config>& list) const;
   /// The number of the node that has this place in the electorate.
@@ -58,7 +58,7 @@ class Members {
   [[nodiscard]] bool may_move_on() const;
 
   [[nodiscard]] core::Duration forgotten_max_ttl() const;
-  void take_terms(core::Time now, const std::vector<redis::Electorate::Node>& nodes);
+  void take_terms(core::Time now, const std::vector<redis::NodeRecord>& nodes);
 
   Session& session_;
   const redis::NamedTerms named_;

@@ -53,7 +53,7 @@ void Repair::start(Time now) {
   job_.target = waiting_.front();
   waiting_.erase(waiting_.begin());
   const redis::SharedMembership& admitted =
-      session_.link(job_.target).enrolment().others().admitted;
+      session_.link(job_.target).enrolment().ruling().admitted;
   if (!admitted) return finish(now, false);
   job_.as = *admitted;
   if (planted(Mutant::no_repair)) return finish(now, true);
@@ -394,7 +394,7 @@ void Repair::ask(Time now, int node, Step step, std::span<const std::string_view
 
 void Repair::finish(Time now, bool done) {
   const int node = std::exchange(job_.target, -1);
-  const redis::SharedMembership& admitted = session_.link(node).enrolment().others().admitted;
+  const redis::SharedMembership& admitted = session_.link(node).enrolment().ruling().admitted;
   if (done && admitted && *admitted == job_.as) {
     const redis::Enrolment::Repaired repaired{
         .floor = job_.by_clock ? std::max(job_.floor, job_.greatest) : job_.floor,

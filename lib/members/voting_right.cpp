@@ -13,11 +13,14 @@ void VotingRight::end() {
   judged_ = reading_again_ = false;
 }
 
-void VotingRight::follow(Time now, Enrolment::Others others, Verdict verdict) {
-  enrolment_.follow(now, std::move(others));
-  if (!verdict.known) return;
-  judged_ = is_enrolled();
-  verdict_ = std::move(verdict);
+void VotingRight::follow(Time now, Ruling ruling) {
+  const bool undecided = ruling.undecided;
+  if (!undecided) {
+    refusal_ = ruling.refusal;
+    vote_ = ruling.vote;
+  }
+  enrolment_.follow(now, std::move(ruling));
+  if (!undecided) judged_ = is_enrolled();
 }
 
 void VotingRight::doubt() {
@@ -53,12 +56,12 @@ bool VotingRight::end_reading() {
 
 Vote VotingRight::vote() const {
   if (barred()) return barred_;
-  return judged_ && !verdict_.refusal.empty() ? verdict_.vote : enrolment_.vote();
+  return judged_ && !refusal_.empty() ? vote_ : enrolment_.vote();
 }
 
 std::string VotingRight::why(Time now) const {
-  // While the record is read again the last verdict stands.
-  if (judged_ || (reading_again_ && !verdict_.refusal.empty())) return verdict_.refusal;
+  // While the record is read again the last ruling stands.
+  if (judged_ || (reading_again_ && !refusal_.empty())) return refusal_;
   std::string text = enrolment_.why();
   if (now < enrolment_.candidacy().until()) {
     const auto left = std::chrono::ceil<std::chrono::seconds>(enrolment_.candidacy().until() - now);

@@ -20,13 +20,6 @@ class VotingRight {
   VotingRight(Enrolment::Config config, core::Random& random)
       : enrolment_(std::move(config), random) {}
 
-  /// Whether an enrolled node votes for our list of nodes, according to the other nodes' records.
-  struct Verdict {
-    bool known = true;         ///< if not, commands wait
-    std::string refusal = {};  ///< why the node does not vote; empty if it does
-    Vote vote = Vote::nodes_differ;
-  };
-
   // Inputs. After each of these, and each input of enrolment(), update() follows.
 
   /// A new connection is being greeted.
@@ -35,8 +28,7 @@ class VotingRight {
   void bar(Vote reason) { barred_ = reason; }
   /// The connection has ended.
   void end();
-  /// Takes what the other nodes say.
-  void follow(core::Time now, Enrolment::Others others, Verdict verdict);
+  void follow(core::Time now, Ruling ruling);
   /// Reads the record again. While it is read the last one stands.
   void doubt();
   /// Takes what has changed in the enrolment. Returns whether other nodes' links have to know it.
@@ -55,7 +47,7 @@ class VotingRight {
   [[nodiscard]] bool barred() const { return barred_ != Vote::pending; }
   /// Whether the node's record may have changed and is being read.
   [[nodiscard]] bool is_reading_again() const { return reading_again_; }
-  [[nodiscard]] bool votes() const { return !barred() && judged_ && verdict_.refusal.empty(); }
+  [[nodiscard]] bool votes() const { return !barred() && judged_ && refusal_.empty(); }
   /// Whether it is decided if the node votes.
   [[nodiscard]] bool is_known() const {
     return is_enrolled() ? judged_ : enrolment_.standing() != Enrolment::Standing::unknown;
@@ -82,8 +74,9 @@ class VotingRight {
   Enrolment enrolment_;
   Vote barred_ = Vote::pending;  ///< pending: the node is not barred
   bool reading_again_ = false;
-  bool judged_ = false;  ///< verdict_ is about the present record
-  Verdict verdict_;
+  bool judged_ = false;  ///< the last ruling is about the present record
+  std::string refusal_;  ///< see Ruling
+  Vote vote_ = Vote::nodes_differ;
   std::string own_words_;  ///< see own_words(), as RESP
 };
 

@@ -184,10 +184,27 @@ void Link::on_no_login(Time now, std::string_view why) {
   if (state_ == State::opening) fail(now, Vote::unauthorized, std::string(why));
 }
 
-void Link::follow(Time now, Enrolment::Others others, VotingRight::Verdict verdict) {
-  const bool known = verdict.known;
-  right_.follow(now, std::move(others), std::move(verdict));
+void Link::follow(Time now, Ruling ruling) {
+  const bool known = !ruling.undecided;
+  right_.follow(now, std::move(ruling));
   if (known && (state_ == State::enrolling || state_ == State::up)) update(now);
+}
+
+NodeRecord Link::record() const {
+  NodeRecord record;
+  const Enrolment& its = enrolment();
+  record.knows_groups = its.knows_groups();
+  if (right_.barred()) return record;
+  const bool enrolled = right_.is_enrolled() || right_.is_reading_again();
+  if (enrolled) record.membership = its.enrolled().membership;
+  if (!enrolled) record.remembered = its.candidacy().remembered();
+  record.candidate = its.candidacy().mark();
+  record.ripe = its.ripe();
+  record.ripe_since = its.candidacy().until();
+  record.seen = its.candidacy().seen();
+  record.expected = attempts_.is_first() && !enrolled;
+  record.unheard = state() == core::LinkState::connecting || state() == core::LinkState::down;
+  return record;
 }
 
 void Link::doubt(Time now) {

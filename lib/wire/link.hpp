@@ -132,7 +132,7 @@ class Link final : public RespWire {
   /// come before those to what is sent after this.
   void ask_facts(core::Time now);
   /// Takes what the other nodes say.
-  void follow(core::Time now, Enrolment::Others others, VotingRight::Verdict verdict = {});
+  void follow(core::Time now, Ruling ruling);
   /// Appends a command, followed by an enrolled node's own words if says_enrolment() is true for
   /// it. If the link does not take such a command now, the answer is the reason.
   void send(core::Time now, const core::Tag& tag, std::string_view bytes);
@@ -160,6 +160,9 @@ class Link final : public RespWire {
   [[nodiscard]] std::string trouble(core::Time now) const;
   /// The known facts about the server.
   [[nodiscard]] const Greeting& greeting() const { return greeting_; }
+  /// What the node says of itself. Its name is left to the user, who knows it from earlier
+  /// connections.
+  [[nodiscard]] NodeRecord record() const;
   [[nodiscard]] const VotingRight& voting_right() const { return right_; }
   [[nodiscard]] const Enrolment& enrolment() const { return right_.enrolment(); }
   [[nodiscard]] const Attempts& attempts() const { return attempts_; }

@@ -29,7 +29,7 @@ class LinkDriver {
 
   explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1)
       : random_(seed), link({std::move(endpoint), node_timeout, connect_timeout}, random_) {
-    link.follow(now, all_agree(members()), {});
+    link.follow(now, all_agree(members()));
   }
 
  private:
@@ -72,7 +72,7 @@ class LinkDriver {
     pull();
   }
   void compare() {
-    link.follow(now, all_agree(members()), {.refusal = refusal});
+    link.follow(now, all_agree(members(), refusal));
     pull();
   }
   void look_again() {
@@ -257,7 +257,7 @@ class LinkDriver {
     link.bar(now, Vote::same_server, "is the same server as n2");
   }
   void take(const redis::Link::Enrolled&) {
-    if (compares) link.follow(now, all_agree(members()), {.refusal = refusal});
+    if (compares) link.follow(now, all_agree(members(), refusal));
   }
   void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
   void take(const redis::Link::Answer& answer) {

@@ -17,11 +17,13 @@ inline redis::Membership founded(const std::string& node, redis::NodeNames names
   return {1, 0, redis::MembersPhase::settled, node, {}, std::move(names)};
 }
 
-/// The other nodes' reports on a node that may be enrolled as soon as it has waited.
-inline redis::Enrolment::Others all_agree(const redis::Membership& as) {
-  redis::Enrolment::Others others;
-  others.founded = others.admitted = std::make_shared<redis::Membership>(as);
-  return others;
+/// The ruling on a node that may be enrolled as soon as it has waited. `refusal` is why it does not
+/// vote.
+inline redis::Ruling all_agree(const redis::Membership& as, std::string refusal = {}) {
+  redis::Ruling ruling;
+  ruling.refusal = std::move(refusal);
+  ruling.founded = ruling.admitted = std::make_shared<redis::Membership>(as);
+  return ruling;
 }
 
 /// A record or candidate with the mark of this membership, unless it has one or is neither.

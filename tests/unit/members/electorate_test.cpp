@@ -21,17 +21,17 @@ class ElectorateTest : public ::testing::Test {
                             std::uint64_t founding = 7) {
     return {founding, epoch, MembersPhase::settled, {}, {}, list};
   }
-  static Electorate::Node with(const std::string& name, const Membership& its) {
+  static NodeRecord with(const std::string& name, const Membership& its) {
     return {.name = name, .membership = std::make_shared<Membership>(its.for_node(name))};
   }
-  static Electorate::Node blank(const std::string& name) { return {.name = name}; }
+  static NodeRecord blank(const std::string& name) { return {.name = name}; }
   /// A node that has waited with a candidate of this founding of the list.
-  static Electorate::Node waiting(const std::string& name, std::uint64_t founding,
-                                  const NodeNames& list) {
+  static NodeRecord waiting(const std::string& name, std::uint64_t founding,
+                            const NodeNames& list) {
     return {
         .name = name, .candidate = settled(list, 0, founding).for_node(name).mark(), .ripe = true};
   }
-  std::vector<Electorate::Judgement> judge(const std::vector<Electorate::Node>& nodes) {
+  std::vector<Ruling> judge(const std::vector<NodeRecord>& nodes) {
     return electorate.judge(nodes);
   }
 
@@ -92,7 +92,7 @@ TEST_F(ElectorateTest, AnOperatorVouchesForAChangeOfWhichTooFewRemember) {
   // cannot count for us: three of the old list would have to vote, and we know two of them.
   const NodeNames old{"a", "b", "c", "x"};
   const Membership decided{7, 1, MembersPhase::unsettled, {}, old, list_abd};
-  const std::vector<Electorate::Node> nodes{with("a", decided), blank("b"), blank("d")};
+  const std::vector<NodeRecord> nodes{with("a", decided), blank("b"), blank("d")};
   EXPECT_FALSE(judge(nodes)[1].admitted);
   electorate.vouch();
   const auto judged = judge(nodes);
@@ -127,8 +127,8 @@ TEST_F(ElectorateTest, WhoNamesOtherTermsIsRefused) {
 TEST_F(ElectorateTest, AListThatAllNodesRememberIsFoundedWithItsTerms) {
   Membership last = settled(list_abc, 3);
   last.to_terms = {10'000, 40};
-  std::vector<Electorate::Node> nodes{blank("a"), blank("b"), blank("c")};
-  for (Electorate::Node& node : nodes) {
+  std::vector<NodeRecord> nodes{blank("a"), blank("b"), blank("c")};
+  for (NodeRecord& node : nodes) {
     node.remembered = std::make_shared<Membership>(last.for_node(node.name));
   }
   const auto judged = judge(nodes);
@@ -152,7 +152,7 @@ TEST_F(ElectorateTest, ListsThatDifferShareNoVote) {
 TEST_F(ElectorateTest, ANodeHasTheNameThatItReports) {
   // This client spells b otherwise. It learns the name from the node, and nothing from the names
   // of the others: were b away, it could be any node.
-  Electorate::Node b = with("b", settled(list_abc));
+  NodeRecord b = with("b", settled(list_abc));
   b.name = "b.example";
   const auto judged = judge({with("a", settled(list_abc)), b, with("c", settled(list_abc))});
   for (const auto& one : judged) EXPECT_EQ(one.refusal, "");
@@ -164,7 +164,7 @@ TEST_F(ElectorateTest, ANodeHasTheNameThatItReports) {
 TEST_F(ElectorateTest, AListThatDiffersOnlyInNodesThatWereNotReachedMayBeOurs) {
   // As many names are missing as nodes have not been reached: each may be one of them.
   const auto unheard = [](const std::string& name) {
-    return Electorate::Node{.name = name, .unheard = true};
+    return NodeRecord{.name = name, .unheard = true};
   };
   const NodeNames other = {"a", "x", "y"};
   auto judged = judge({with("a", settled(other)), unheard("b"), unheard("c")});
@@ -191,7 +191,7 @@ TEST_F(ElectorateTest, EitherListOfAnAnnouncedChangeMayBeOurs) {
   its.phase = MembersPhase::announced;
   its.from = {"a", "b", "x"};
   its.to = {"a", "b", "y", "z"};
-  std::vector<Electorate::Node> nodes = {with("a", its), with("b", its)};
+  std::vector<NodeRecord> nodes = {with("a", its), with("b", its)};
   nodes.push_back({.name = "c", .unheard = true});
   EXPECT_EQ(judge(nodes)[0].vote, Vote::quarantined) << "c may be x";
   nodes.push_back({.name = "d", .unheard = true});
@@ -204,7 +204,7 @@ TEST_F(ElectorateTest, EitherListOfAnAnnouncedChangeMayBeOurs) {
 
 TEST_F(ElectorateTest, NothingIsDecidedBeforeTheNamesAreKnown) {
   // The first connection to b.example is still being made.
-  Electorate::Node b = blank("b.example");
+  NodeRecord b = blank("b.example");
   b.expected = true;
   const auto judged = judge({with("a", settled(list_abc)), b, with("c", settled(list_abc))});
   EXPECT_TRUE(judged[0].undecided);
@@ -329,7 +329,7 @@ TEST_F(ElectorateTest, AllNodesAreFoundedWithTheFoundingThatIsProposedNow) {
   const auto own = judge({blank("a"), blank("b"), blank("c")});
   for (const std::uint64_t founding : {5U, 3U}) {
     const auto judged = judge({blank("a"), waiting("b", founding, list_abc), blank("c")});
-    for (const Electorate::Judgement& its : judged) {
+    for (const Ruling& its : judged) {
       EXPECT_EQ(*its.founded, settled(list_abc, 0, founding).for_node(its.founded->name));
     }
   }
@@ -340,8 +340,8 @@ TEST_F(ElectorateTest, AllNodesAreFoundedWithTheFoundingThatIsProposedNow) {
 TEST_F(ElectorateTest, AListIsFoundedOnlyIfAllItsNodesWereSeenToWaitAtOneMoment) {
   // a was last looked at before c had waited long enough. Since then a client with another list may
   // have put a candidate of its own there.
-  std::vector<Electorate::Node> nodes = {waiting("a", 3, list_abc), waiting("b", 3, list_abc),
-                                         waiting("c", 3, list_abc)};
+  std::vector<NodeRecord> nodes = {waiting("a", 3, list_abc), waiting("b", 3, list_abc),
+                                   waiting("c", 3, list_abc)};
   const core::Time start = core::Time(std::chrono::hours(1));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].ripe_since = nodes[i].seen = start + i * std::chrono::seconds(1);
@@ -370,7 +370,7 @@ TEST_F(ElectorateTest, ARecordStopsAFoundingOfTheOthers) {
 }
 
 TEST_F(ElectorateTest, TheOperatorsWordCountsIfTheNodesSayTheSameAsBefore) {
-  const std::vector<Electorate::Node> nodes{with("a", settled(list_abc)), blank("b"), blank("c")};
+  const std::vector<NodeRecord> nodes{with("a", settled(list_abc)), blank("b"), blank("c")};
   EXPECT_FALSE(judge(nodes)[1].admitted);
   electorate.vouch();
   EXPECT_EQ(*judge(nodes)[1].admitted, settled(list_abc).for_node("b"));
@@ -379,10 +379,9 @@ TEST_F(ElectorateTest, TheOperatorsWordCountsIfTheNodesSayTheSameAsBefore) {
 TEST_F(ElectorateTest, TheDiskOfARestartedNodeStopsAFoundingOfAnotherList) {
   // c was restarted: its record is of an earlier run. Clients of {a, b, c} may not have seen that.
   const NodeNames list_cde = {"c", "d", "e"};
-  Electorate::Node c = waiting("c", 5, list_cde);
+  NodeRecord c = waiting("c", 5, list_cde);
   c.remembered = std::make_shared<Membership>(settled(list_abc).for_node("c"));
-  const std::vector<Electorate::Node> nodes{c, waiting("d", 5, list_cde),
-                                            waiting("e", 5, list_cde)};
+  const std::vector<NodeRecord> nodes{c, waiting("d", 5, list_cde), waiting("e", 5, list_cde)};
   EXPECT_FALSE(judge(nodes)[1].admitted);
   EXPECT_FALSE(electorate.founds());
   electorate.vouch();
@@ -390,7 +389,7 @@ TEST_F(ElectorateTest, TheDiskOfARestartedNodeStopsAFoundingOfAnotherList) {
 }
 
 TEST_F(ElectorateTest, AListThatAllItsNodesHaveOnDiskIsFoundedAnew) {
-  std::vector<Electorate::Node> nodes;
+  std::vector<NodeRecord> nodes;
   for (const std::string& name : list_abc) {
     nodes.push_back(waiting(name, 5, list_abc));
     nodes.back().remembered = std::make_shared<Membership>(settled(list_abc, 3).for_node(name));

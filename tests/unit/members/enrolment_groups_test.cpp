@@ -16,7 +16,7 @@ redis::Enrolment::Config ours() {
 
 /// Waits until the candidate of a node without a record has stood for max_ttl; returns it.
 std::string ripen(Driver& driver) {
-  redis::Enrolment::Others others;
+  redis::Ruling others;
   others.founded = std::make_shared<redis::Membership>(driver.members);
   others.why_not = "is vouched for by no other node";
   driver.it.follow(driver.now, others);

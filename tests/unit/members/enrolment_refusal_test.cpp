@@ -12,7 +12,7 @@ TEST(EnrolmentRefusal, ARestartedNodeWithOtherTermsIsRefusedWithBoth) {
   // the terms are those of the others.
   for (const bool admitted : {false, true}) {
     Driver driver({.named = {.max_ttl_ms = 20'000}});
-    redis::Enrolment::Others others = all_agree(driver.members);
+    redis::Ruling others = all_agree(driver.members);
     if (!admitted) others.admitted = nullptr;
     driver.it.follow(driver.now, others);
     driver.greet("run1:abc");
@@ -184,7 +184,7 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   const redis::Membership own = driver.members;
   driver.members =
       redis::Membership{1, 0, redis::MembersPhase::settled, "n1", {}, {"n1", "n4", "n5"}};
-  redis::Enrolment::Others alone;
+  redis::Ruling alone;
   alone.founded = std::make_shared<redis::Membership>(own);
   alone.founds = true;
   driver.it.follow(driver.now, alone);

@@ -326,7 +326,7 @@ TEST(Enrolment, ARepairThatNobodyTookIsForgotten) {
 TEST(Enrolment, TheClusterWasEnrolledIfThisClientHasSeenIt) {
   Driver driver;
   EXPECT_FALSE(driver.it.was_enrolled());
-  redis::Enrolment::Others others = all_agree(driver.members);
+  redis::Ruling others = all_agree(driver.members);
   others.ever = true;
   driver.it.follow(driver.now, others);
   driver.it.follow(driver.now, all_agree(driver.members));

@@ -24,8 +24,10 @@ class VotingRightTest : public ::testing::Test {
     const redis::Membership its = LinkDriver::members();
     right.enrolment().greeted(now, {.run_id = "run1"}, {with_mark("run1:abc", its), its.text()});
   }
-  void follow(VotingRight::Verdict verdict = {}) {
-    right.follow(now, all_agree(LinkDriver::members()), std::move(verdict));
+  void follow(const std::string& refusal = {}, bool undecided = false) {
+    redis::Ruling ruling = all_agree(LinkDriver::members(), refusal);
+    ruling.undecided = undecided;
+    right.follow(now, std::move(ruling));
   }
   /// A command of this kind as it is sent.
   std::string command(CommandKind kind) {
@@ -45,7 +47,7 @@ TEST_F(VotingRightTest, ANodeVotesOnceItsRecordHasBeenComparedWithTheOthers) {
   EXPECT_TRUE(right.is_enrolled());
   EXPECT_FALSE(right.is_known());
   EXPECT_FALSE(right.votes());
-  follow({.known = false});
+  follow("", true);
   EXPECT_FALSE(right.is_known());
   follow();
   EXPECT_FALSE(right.update());
@@ -82,7 +84,7 @@ TEST_F(VotingRightTest, ItsOwnWordsFollowTheCommandsThatSayTheEnrolment) {
 TEST_F(VotingRightTest, ARefusalIsNamedWithItsVote) {
   connect();
   right.update();
-  follow({.refusal = "is of another list", .vote = Vote::nodes_differ});
+  follow("is of another list");
   EXPECT_TRUE(right.is_known());
   EXPECT_FALSE(right.votes());
   EXPECT_EQ(right.vote(), Vote::nodes_differ);
