@@ -97,14 +97,28 @@ function showStatus(news) {
     tr.classList.toggle('bad', !node.votes);
     return tr;
   }));
-  const found = news.doctor.findings.map((one) =>
-    item(`${one.severity}: ${one.node ? `${one.node} ` : ''}${one.what}. Remedy: ${one.remedy}`, tones[one.severity]));
+  const found = alike(news.doctor.findings).map(({ severity, nodes, what, remedy }) =>
+    item(`${severity}: ${inWords(nodes)}${what}. Remedy: ${remedy}`, tones[severity]));
   fill('doctor', found.length ? found : [item('Nothing endangers locks on these nodes.')]);
   draw('votes', votes, status.voters, status.nodes.length, status.quorum);
   say('votes-text', `Now ${status.voters} of ${status.nodes.length}; at least ${Math.min(...counts(votes))} ${since(votes)}` +
     (status.quorum ? `; the dashed line is the quorum, ${status.quorum}.` : '.'));
 }
 
+// Findings, each once for all the nodes of which the same is to be said.
+function alike(findings) {
+  const all = [];
+  for (const { node, ...words } of findings) {
+    const key = JSON.stringify(words);
+    let one = node && all.find((other) => other.nodes.length && other.key === key);
+    if (!one) all.push(one = { ...words, key, nodes: [] });
+    if (node) one.nodes.push(node);
+  }
+  return all;
+}
+
+const inWords = (nodes) => (nodes.length > 1
+  ? `each of ${nodes.slice(0, -1).join(', ')} and ${nodes.at(-1)} ` : nodes.map((one) => `${one} `).join(''));
 const counts = (values) => values.map((one) => one.count);
 const since = (values) => `since ${new Date(values[0].at).toLocaleTimeString()}`;
 
