@@ -208,6 +208,19 @@ void draw_unfenced(Draw& draw, test::SeededRandom& random) {
   draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 30) * 100ms);
 }
 
+/// All nodes forget at once after a greater max_ttl was settled, and a client that names the
+/// smaller one founds the list anew beside a lease of before.
+void draw_forgotten_terms(Draw& draw, test::SeededRandom& random) {
+  draw.begins_other = draw.rivals_watch = draw.all_forget = true;
+  draw.deaf.clear();
+  draw.forgetters = draw.nodes == 3 ? "123" : "12345";
+  draw.faults.push_back(Fault::forget_scripts);
+  draw.between_changes = draw.ttl;
+  draw.between_faults = draw.max_ttl * random.between(2, 6) / 4;
+  draw.hold = draw.max_ttl * random.between(2, 8) / 4;
+  draw.every = draw.ttl * random.between(1, 4) / 4;
+}
+
 /// The nodes stay, and their terms change to and fro.
 void draw_terms(Draw& draw, test::SeededRandom& random) {
   const bool three = !random.one_in(4);
@@ -241,6 +254,7 @@ void draw_terms(Draw& draw, test::SeededRandom& random) {
     draw.until = draw.between_faults = draw.every * random.between(10, 25);
     return;
   }
+  if (random.one_in(5)) return draw_forgotten_terms(draw, random);
   draw_forgetting_steps(draw, random);
   if (random.one_in(3)) {
     draw.blind_spots = true;

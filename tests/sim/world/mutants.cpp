@@ -252,7 +252,7 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::longer_memory_at_once, "longer-memory-at-once",
        "an absent counter begins by the longer fencing_memory at once", 20000, Focus::terms},
       {Mutant::forgotten_max_ttl_ignored, "forgotten-max-ttl-ignored",
-       "a list whose nodes forgot a greater max_ttl is founded sooner", 20000, Focus::terms},
+       "a list whose nodes forgot a greater max_ttl is founded sooner", 5000, Focus::terms},
   };
   return all;
 }

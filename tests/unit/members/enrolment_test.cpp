@@ -333,6 +333,20 @@ TEST(Enrolment, TheClusterWasEnrolledIfThisClientHasSeenIt) {
   EXPECT_TRUE(driver.it.was_enrolled());
 }
 
+TEST(Enrolment, AFoundingWaitsForWhatTheNodesForgot) {
+  // The nodes had a longer max_ttl than the list is founded with: we wait that long for any
+  // candidate, and so does a client that adopts ours.
+  Driver driver;
+  redis::Enrolment::Others others = all_agree(driver.members);
+  others.forgotten = 90s;
+  driver.it.follow(driver.now, others);
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  EXPECT_TRUE(candidate.ends_with(":90000")) << candidate;
+  driver.hear(2, "run2:theirs");
+  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 90s + 902ms);
+}
+
 TEST(Enrolment, ACandidateLivesForAWeek) {
   // Since the last look, so that it is there still for clients that come rarely. One for another
   // list is replaced if nobody has looked at it for twice the wait plus a minute.

@@ -110,6 +110,34 @@ TEST_F(MembersCalledOtherwise, ANodeOfNoListIsNotAMissingOne) {
   EXPECT_EQ(driver.refused[0].why, Errc::misconfigured);
 }
 
+TEST(Members, AFoundingWaitsForTheMaxTtlThatEnoughNodesHad) {
+  // All nodes forget. The client names a max_ttl of a second; what two of three nodes had before
+  // that counts, and what one of them has made up does not.
+  struct Case {
+    std::vector<int> had_ms;
+    core::Duration forgotten;
+  };
+  const Case cases[] = {{{5000, 5000, 1000}, 5s}, {{1000, 5000, 1000}, 1s}};
+  for (const Case& one : cases) {
+    SessionDriver driver(3);
+    for (std::size_t node = 0; node < 3; ++node) {
+      driver.servers[node].members->to_terms.max_ttl_ms = one.had_ms[node];
+    }
+    driver.start();
+    for (const int node : {0, 1, 2}) {
+      driver.servers[static_cast<std::size_t>(node)].enrolment = "";
+      driver.close(node);
+      driver.away[static_cast<std::size_t>(node)] = false;
+    }
+    driver.pass(1s);
+    for (const int node : {0, 1, 2}) {
+      const redis::Enrolment& its = driver.session.link(node).enrolment();
+      EXPECT_TRUE(its.others().founds) << node;
+      EXPECT_EQ(its.others().forgotten, one.forgotten) << node;
+    }
+  }
+}
+
 TEST(Members, ARecordThatContradictsTooFewVotersHasThemReadAgain) {
   // n1 was enrolled anew with another founding since we read its record; n2 and n3 come up with the
   // new one. n1 alone is not a quorum, so it is read again.
