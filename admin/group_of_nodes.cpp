@@ -258,9 +258,14 @@ void GroupOfNodes::end_old_connections() {
 }
 
 Result<nanoseconds> GroupOfNodes::settle() {
-  if (!wait_.has_begun()) end_old_connections();
-  const core::Time begun = Clock::now();
-  const Change change = look_once();
+  core::Time begun = Clock::now();
+  Change change = look_once();
+  if (change.stage() == Stage::committed && !wait_.is_for(*change.state())) {
+    wait_.begin(*change.state());
+    end_old_connections();
+    begun = Clock::now();
+    change = look_once();
+  }
   const core::Time looked = Clock::now();
   if (Result<void> may = change.may_settle(); !may) return may.error();
   if (change.stage() == Stage::agreed) {
@@ -277,7 +282,10 @@ Result<nanoseconds> GroupOfNodes::settle() {
     if (!floor) return floor.error();
     return end_settling(change, *floor);
   }
-  const nanoseconds left = wait_.after_look(begun, looked, change.terms().max_ttl());
+  const core::Duration max_ttl = change.terms().max_ttl();
+  // If the change is another one already, the next call begins its wait.
+  const bool same = wait_.is_for(*change.state());
+  const nanoseconds left = same ? wait_.after_look(begun, looked, max_ttl) : max_ttl;
   if (left > nanoseconds::zero()) return left;
   Result<Floor> floor = read_floor(change, change.to_read(), change.sources_needed());
   if (!floor) {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "lock/mutants.hpp"
 #include "lock/types.hpp"
+#include "members/membership.hpp"
 
 namespace quorumlock::redis {
 
@@ -13,17 +15,31 @@ class SettlementWait {
  public:
   explicit SettlementWait(double drift_factor) : drift_factor_(drift_factor) {}
 
+  /// Whether this change, which is decided, is the one that the wait is for. Operators may have
+  /// settled that and decided another one since, with the same list again.
+  [[nodiscard]] bool is_for(const Membership& change) const {
+    const bool any = core::planted(core::Mutant::one_wait_for_two_steps);
+    return change_ && (any || *change_ == change);
+  }
+  /// From now on the wait is for this change. Connections of clients with the old list have to be
+  /// ended before the look that is taken next, if their votes do not name a record.
+  void begin(Membership change) {
+    change_ = std::move(change);
+    looked_.reset();
+  }
   /// Takes a look at the nodes that found the change ready to be settled. Returns how long the
   /// operator waits before the next look; zero if the list may be settled now.
   core::Duration after_look(core::Time begun, core::Time ended, core::Duration max_ttl);
-  [[nodiscard]] bool has_begun() const { return looked_.has_value(); }
   /// Forgets what was seen before.
   void start_again() {
-    if (!core::planted(core::Mutant::one_wait_for_two_steps)) looked_.reset();
+    if (core::planted(core::Mutant::one_wait_for_two_steps)) return;
+    change_.reset();
+    looked_.reset();
   }
 
  private:
   double drift_factor_;
+  std::optional<Membership> change_;
   /// When a quorum of the old list was last seen to be committed, in one look.
   std::optional<core::Time> looked_;
 };

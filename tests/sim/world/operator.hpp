@@ -22,7 +22,6 @@ struct Operator {
   bool withdraws = false;   ///< it takes back what it finds announced
   int looks_left = 12;      ///< it gives up after this many looks
   redis::SettlementWait wait{0.01};
-  bool ended_old = false;  ///< whether end_old_connections() has run since the wait last began
   bool over = false;
   std::map<std::string, redis::MembersChange::Node> seen;  ///< see Operators::believe()
 

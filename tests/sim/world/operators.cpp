@@ -181,7 +181,6 @@ void Operators::has_looked(const Look& look) {
       make(look, change.announcing(), "announces");
       if (!one.reckless && !change.may_commit()) break;
       one.wait.start_again();
-      one.ended_old = false;
       make(look, change.committing(), "commits");
       world_.traps.move_at_commit(one.next);
       if (draw_.told == Step::committed) world_.lists.tell_clients(one.next);
@@ -192,9 +191,12 @@ void Operators::has_looked(const Look& look) {
         if (!draw_.plan.empty()) make(look, change.committing(), "commits");
         break;
       }
-      if (!draw_.fencing && !std::exchange(one.ended_old, true)) {
-        end_old_connections(look, change.next());
-        return look_again(one, TrueTime());
+      if (!one.wait.is_for(*change.state())) {
+        one.wait.begin(*change.state());
+        if (!draw_.fencing) {
+          end_old_connections(look, change.next());
+          return look_again(one, TrueTime());
+        }
       }
       const core::Duration left =
           one.wait.after_look(look.begun, one.local(now()), change.terms().max_ttl());
@@ -363,7 +365,6 @@ void Operators::read_counters(const Look& look, const MembersChange& change) {
       if (draw_.told == Step::settled) world_.lists.tell_clients(one.next);
     } else {
       one.wait.start_again();
-      one.ended_old = false;
     }
     look_again(one, draw_span(draw_.between_looks));
   });

@@ -26,5 +26,24 @@ TEST(SettlementWait, ALookThatTakesAsLongAsMaxTtlSaysNothing) {
   EXPECT_EQ(wait.after_look(begun + 20s, begun + 21s, 10s), 10s + 102ms);
 }
 
+TEST(SettlementWait, IsForOneChangeOnly) {
+  // The same list is decided again after another one: the wait of the first change says nothing.
+  using redis::Membership, redis::MembersPhase;
+  SettlementWait wait(0.01);
+  const core::Time begun = core::Time(std::chrono::hours(1));
+  const Membership first{1, 1, MembersPhase::unsettled, {}, {"a", "b", "c"}, {"a", "b", "d"}};
+  EXPECT_FALSE(wait.is_for(first));
+  wait.begin(first);
+  EXPECT_TRUE(wait.is_for(first));
+  EXPECT_EQ(wait.after_look(begun, begun, 10s), 10s + 102ms);
+  Membership again = first;
+  again.epoch = 3;
+  EXPECT_FALSE(wait.is_for(again));
+  wait.begin(again);
+  EXPECT_EQ(wait.after_look(begun + 20s, begun + 20s, 10s), 10s + 102ms);
+  wait.start_again();
+  EXPECT_FALSE(wait.is_for(again));
+}
+
 }  // namespace
 }  // namespace quorumlock::test

@@ -337,7 +337,7 @@ TEST(Enrolment, AFoundingWaitsForWhatTheNodesForgot) {
   // The nodes had a longer max_ttl than the list is founded with: we wait that long for any
   // candidate, and so does a client that adopts ours.
   Driver driver;
-  redis::Enrolment::Others others = all_agree(driver.members);
+  redis::Ruling others = all_agree(driver.members);
   others.forgotten = 90s;
   driver.it.follow(driver.now, others);
   driver.greet(std::nullopt);

@@ -132,8 +132,8 @@ TEST(Members, AFoundingWaitsForTheMaxTtlThatEnoughNodesHad) {
     driver.pass(1s);
     for (const int node : {0, 1, 2}) {
       const redis::Enrolment& its = driver.session.link(node).enrolment();
-      EXPECT_TRUE(its.others().founds) << node;
-      EXPECT_EQ(its.others().forgotten, one.forgotten) << node;
+      EXPECT_TRUE(its.ruling().founds) << node;
+      EXPECT_EQ(its.ruling().forgotten, one.forgotten) << node;
     }
   }
 }
