@@ -122,9 +122,9 @@ Result<std::vector<Cluster>> clusters_of(Options options) {
   std::vector<TlsOptions> with_files;
   for (const Cluster& cluster : *clusters) {
     for (const redis::Endpoint& endpoint : cluster.endpoints) {
-      if (endpoint.tls && tls::Files::are_named_by(*endpoint.tls)) {
-        with_files.push_back(*endpoint.tls);
-      }
+      if (!endpoint.tls) continue;
+      tls::Contexts::prepare();
+      if (tls::Files::are_named_by(*endpoint.tls)) with_files.push_back(*endpoint.tls);
     }
   }
   if (with_files.empty()) return clusters;

@@ -1,8 +1,11 @@
 #include "tls/contexts.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
+
+#include <openssl/ssl.h>
 
 #include "tls/client_channel.hpp"
 #include "tls/context.hpp"
@@ -36,6 +39,10 @@ std::shared_ptr<Contexts::Loaded> Contexts::find(const TlsOptions& options) cons
   const auto found =
       std::ranges::find_if(loaded_, [&](const auto& one) { return one->options == wanted; });
   return found == loaded_.end() ? nullptr : *found;
+}
+
+void Contexts::prepare() {
+  if (OPENSSL_init_ssl(0, nullptr) != 1) throw std::bad_alloc();
 }
 
 std::shared_ptr<const Files> Contexts::files(const TlsOptions& options) const {
