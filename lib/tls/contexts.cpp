@@ -42,7 +42,9 @@ std::shared_ptr<Contexts::Loaded> Contexts::find(const TlsOptions& options) cons
 }
 
 void Contexts::prepare() {
-  if (OPENSSL_init_ssl(0, nullptr) != 1) throw std::bad_alloc();
+  SSL_CTX* const any = SSL_CTX_new(TLS_client_method());
+  if (any == nullptr) throw std::bad_alloc();
+  SSL_CTX_free(any);
 }
 
 std::shared_ptr<const Files> Contexts::files(const TlsOptions& options) const {
