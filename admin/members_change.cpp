@@ -215,7 +215,9 @@ std::string MembersChange::terms_in_words(const ListTerms& terms) {
 
 std::string MembersChange::in_words(const NodeNames& list, const ListTerms& terms) const {
   const bool changes = terms_ != next_terms_ || (state_ && state_->to_terms != terms_);
-  return in_braces(list) + (changes ? " " + terms_in_words(terms) : "");
+  std::string words = in_braces(list);
+  if (changes) words.append(" ").append(terms_in_words(terms));
+  return words;
 }
 
 NodeNames MembersChange::not_configured() const {

@@ -49,7 +49,8 @@ class OwnLoop {
 };
 
 /// Memory that is kept while a coordinator starts, and is free when its loops' threads begin: a
-/// thread that has none left has nobody to report to, and libuv ends the process.
+/// thread that has none left has nobody to report to, and libuv ends the process. Most of it is for
+/// OpenSSL: where a thread has no room for a heap of its own, each small piece takes a page.
 class Ballast {
  public:
   Ballast()
@@ -68,7 +69,7 @@ class Ballast {
   [[nodiscard]] std::shared_ptr<const std::atomic<bool>> is_free() const { return free_; }
 
  private:
-  static constexpr std::size_t size = std::size_t{4} << 20;
+  static constexpr std::size_t size = std::size_t{16} << 20;
   std::shared_ptr<std::atomic<bool>> free_ = std::make_shared<std::atomic<bool>>(false);
   void* memory_;
 };
@@ -122,9 +123,9 @@ Result<std::vector<Cluster>> clusters_of(Options options) {
   std::vector<TlsOptions> with_files;
   for (const Cluster& cluster : *clusters) {
     for (const redis::Endpoint& endpoint : cluster.endpoints) {
-      if (endpoint.tls && tls::Files::are_named_by(*endpoint.tls)) {
-        with_files.push_back(*endpoint.tls);
-      }
+      if (!endpoint.tls) continue;
+      tls::Contexts::prepare();
+      if (tls::Files::are_named_by(*endpoint.tls)) with_files.push_back(*endpoint.tls);
     }
   }
   if (with_files.empty()) return clusters;

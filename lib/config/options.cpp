@@ -25,7 +25,7 @@ using std::chrono::nanoseconds;
 
 /// The longest duration in the options: a sum of a few of them and the time since boot cannot
 /// overflow.
-constexpr nanoseconds longest = std::chrono::hours(365 * 24);
+constexpr nanoseconds longest_duration = std::chrono::hours(365 * 24);
 constexpr int most_groups = 64;
 constexpr int most_loops = 64;
 constexpr std::size_t most_classes = 32;
@@ -144,15 +144,15 @@ Result<void> check_loops(int loops) {
 }
 
 Result<void> check_span(std::string_view name, nanoseconds value) {
-  if (value > nanoseconds::zero() && value <= longest) return {};
+  if (value > nanoseconds::zero() && value <= longest_duration) return {};
   return refusal(std::string(name) + " is " + to_text(value) +
-                 ": it must be longer than 0s and at most " + to_text(longest));
+                 ": it must be longer than 0s and at most " + to_text(longest_duration));
 }
 
 Result<void> check_span_or_zero(std::string_view name, nanoseconds value) {
-  if (value >= nanoseconds::zero() && value <= longest) return {};
+  if (value >= nanoseconds::zero() && value <= longest_duration) return {};
   return refusal(std::string(name) + " is " + to_text(value) + ": it must be from 0s to " +
-                 to_text(longest));
+                 to_text(longest_duration));
 }
 
 Result<void> check_clocks(const Options& options) {

@@ -1,8 +1,13 @@
 #include "tls/context.hpp"
 
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <cerrno>
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <openssl/err.h>
@@ -10,6 +15,7 @@
 #include <openssl/x509.h>
 
 #include "tls/client_channel.hpp"
+#include "uv/descriptor.hpp"
 
 namespace quorumlock::tls {
 namespace {
@@ -52,8 +58,25 @@ bool trust(SSL_CTX* ssl, const std::string& bytes) {
   return any;
 }
 
+const char* default_authorities() {
+  const char* const chosen = ::secure_getenv(X509_get_default_cert_file_env());
+  return chosen != nullptr ? chosen : X509_get_default_cert_file();
+}
+
+/// Returns the error with which a file cannot be opened for now, or 0. OpenSSL would pass over that
+/// file, and this process would trust nobody from then on.
+int why_not_opened(const char* path) {
+  const uv::Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+  if (file) return 0;
+  return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : 0;
+}
+
 Result<void> load_authorities(SSL_CTX* ssl, const TlsOptions& options, const Files& files) {
   if (!options.ca_file && !options.ca_dir) {
+    if (const int shortage = why_not_opened(default_authorities()); shortage != 0) {
+      return Error(Errc::no_quorum, "the authorities that this machine trusts cannot be read: " +
+                                        std::generic_category().message(shortage));
+    }
     SSL_CTX_set_default_verify_paths(ssl);
     return {};
   }

@@ -1,8 +1,11 @@
 #include "tls/contexts.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
+
+#include <openssl/ssl.h>
 
 #include "tls/client_channel.hpp"
 #include "tls/context.hpp"
@@ -38,6 +41,12 @@ std::shared_ptr<Contexts::Loaded> Contexts::find(const TlsOptions& options) cons
   return found == loaded_.end() ? nullptr : *found;
 }
 
+void Contexts::prepare() {
+  SSL_CTX* const any = SSL_CTX_new(TLS_client_method());
+  if (any == nullptr) throw std::bad_alloc();
+  SSL_CTX_free(any);
+}
+
 std::shared_ptr<const Files> Contexts::files(const TlsOptions& options) const {
   const auto found = find(options);
   return found == nullptr ? nullptr : found->files;
@@ -58,16 +67,16 @@ Result<void> Contexts::take(const TlsOptions& options, std::shared_ptr<const Fil
 
 Result<std::unique_ptr<Channel>> Contexts::connect(const TlsOptions& options, std::string_view host,
                                                    std::int64_t wall_time, Resumption& last) {
-  if (find(options) == nullptr) {
+  std::shared_ptr<Loaded> mine = find(options);
+  if (!Files::are_named_by(options)) {
+    if (mine == nullptr || !mine->context) (void)take(options, Files::read(options));
+    mine = find(options);
+  } else if (mine == nullptr) {
     // The loop must not wait for a file system, so whoever connects has read the files before.
-    if (Files::are_named_by(options)) {
-      return Error(Errc::no_quorum, "the files of its TLS options are not in memory: more than " +
-                                        std::to_string(most_loaded) +
-                                        " different options are in use, or memory is short");
-    }
-    (void)take(options, Files::read(options));
+    return Error(Errc::no_quorum, "the files of its TLS options are not in memory: more than " +
+                                      std::to_string(most_loaded) +
+                                      " different options are in use, or memory is short");
   }
-  const std::shared_ptr<Loaded> mine = find(options);
   if (!mine->context) return mine->context.error();
   return std::unique_ptr<Channel>(
       std::make_unique<ClientChannel>(*mine->context, options, host, wall_time, last));

@@ -21,6 +21,10 @@ class Contexts {
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
 
+  /// Initialises OpenSSL, which ends at the exit of the process: static objects that are made after
+  /// this end before that, so their threads may still use it.
+  static void prepare();
+
   /// The files of these options that were taken last, or null.
   [[nodiscard]] std::shared_ptr<const Files> files(const TlsOptions& options) const;
   /// Takes files that were read for these options. The error names the option and what is wrong.

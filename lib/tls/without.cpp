@@ -7,6 +7,8 @@ namespace quorumlock::tls {
 Contexts::Contexts() = default;
 Contexts::~Contexts() = default;
 
+void Contexts::prepare() {}
+
 std::shared_ptr<const Files> Contexts::files(const TlsOptions& /*options*/) const {
   return nullptr;
 }

@@ -224,7 +224,7 @@ TEST(DoctorOnPorts, ANodeThatIsSpeltOtherwiseIsAnErrorAndCuredByItsReturn) {
   };
   const Ended all_up = run({"doctor"});
   EXPECT_EQ(all_up.code, 1) << all_up.out;
-  EXPECT_THAT(all_up.out, HasSubstr("error: redis://localhost"));
+  EXPECT_THAT(all_up.out, HasSubstr("error: " + nodes.substr(0, nodes.find(':')) + "://localhost"));
   EXPECT_EQ(run({"run", "orders", "--", "true"}).code, 0);
   cluster.kill(1);
   const Ended refused = run({"run", "orders", "--", "true"});

@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <filesystem>
+
 #include "cli/fixture.hpp"
 
 // The program on a machine that has no descriptor or no process left. Whatever little there is, it
@@ -17,6 +20,14 @@ class ShortagesOfTheProgram : public CommandLine {
                                     QUORUMLOCK_PROGRAM};
     if (as_nobody && ::getuid() == 0) {
       all.insert(all.begin(), {"setpriv", "--reuid", "65534", "--clear-groups"});
+      if (const char* const trusted = ::getenv("SSL_CERT_FILE"); trusted != nullptr) {
+        // The nodes speak TLS, and that user, who stays in root's group, has to know their
+        // authority.
+        using std::filesystem::perms, std::filesystem::perm_options;
+        const std::filesystem::path file = trusted;
+        permissions(file, perms::group_read, perm_options::add);
+        permissions(file.parent_path(), perms::group_exec, perm_options::add);
+      }
     }
     all.insert(all.end(), words.begin(), words.end());
     return Program(all, {nodes()}).finish();

@@ -268,8 +268,8 @@ TEST_F(Tenants, ReachNoKeyOfAnother) {
                                          "type",          "getrange", "strlen", "zrange",
                                          "zrangebyscore", "zscore",   "hget",   "hmget"};
   for (const std::string& key : theirs) cluster.raw(0, {"SET", key, "theirs"});
-  std::string url = cluster.urls()[0];
-  Redis tenant(url.insert(url.find("//") + 2, "tenant:secret@"));
+  const std::string url = cluster.plain_urls()[0];
+  Redis tenant("redis://tenant:secret@" + url.substr(url.find("127.0.0.1")));
   std::set<std::string> commands = {"eval", "evalsha"};
   for (const std::string& word : words_of_user("locker", "secret", prefix)) {
     if (!word.starts_with('+') || word.find('|') != word.npos) continue;
