@@ -166,9 +166,9 @@ class LinkHarness {
   }
   void take(const Link::Greeted&) { link_.admit(now_); }
   void take(const Link::Repair&) {
-    link_.done(now_, redis::Enrolment::Repaired{.as = *link_.enrolment().others().founded});
+    link_.done(now_, redis::Enrolment::Repaired{.as = *link_.enrolment().ruling().founded});
   }
-  void take(const Link::Enrolled&) { link_.follow(now_, link_.enrolment().others()); }
+  void take(const Link::Enrolled&) { link_.follow(now_, link_.enrolment().ruling()); }
   void take(const Link::Late& late) {
     require(late.tag.claim.index < commands_.size(), "a command is late that nobody sent");
     Command& command = commands_[late.tag.claim.index];
