@@ -180,14 +180,17 @@ TEST_F(Tenants, DoEverythingWithTheirOwnKeys) {
     ASSERT_TRUE(ok(two));
     ASSERT_TRUE(ok(one->extend(20s)));
     ASSERT_TRUE(ok(here.inspect("permits")));
-    // The renewals of both set anew what a node has lost.
+    // The renewals of both set anew what a node has lost. A permit that was granted by two nodes
+    // has to reach the third before one of them loses it.
     const std::string key_of = "quorumlock:permit:tenant:permits:";
-    cluster.raw(0, {"DEL", key_of + "1", key_of + "2"});
-    EXPECT_TRUE(eventually([&] {
+    const auto extended_on = [&](int node) {
       (void)one->extend(20s);
       (void)two->extend(20s);
-      return cluster.raw(0, {"EXISTS", key_of + "1", key_of + "2"}).integer == 2;
-    }));
+      return cluster.raw(node, {"EXISTS", key_of + "1", key_of + "2"}).integer == 2;
+    };
+    for (const int node : {0, 1, 2}) EXPECT_TRUE(eventually([&] { return extended_on(node); }));
+    cluster.raw(0, {"DEL", key_of + "1", key_of + "2"});
+    EXPECT_TRUE(eventually([&] { return extended_on(0); }));
     permits.async_acquire({}, third.handler());
     ASSERT_TRUE(ok(one->release()));
     ASSERT_TRUE(ok(third.get()));
