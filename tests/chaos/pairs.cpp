@@ -138,9 +138,11 @@ class Arena {
       server.resume();
     }
     // A connection of the case before may not be closed yet, and would say that its client has seen
-    // the node enrolled.
+    // the node enrolled. A server that was stopped learns of some only after a while.
     for (int node = 0; node < servers_of_an_arena; ++node) {
-      ask(node, {"CLIENT", "KILL", "TYPE", "normal"});
+      do {
+        ask(node, {"CLIENT", "KILL", "TYPE", "normal"});
+      } while (ask(node, {"CLIENT", "LIST"}).text.find("name=quorumlock") != std::string::npos);
       ask(node, {"FLUSHALL"});
     }
   }
