@@ -60,7 +60,8 @@ class Killed(unittest.TestCase):
         return overseers[0]
 
     def kill(self, words, servers, end=subprocess.Popen.kill, **environment):
-        """Kills the program once these servers run, and demands that nothing of it is left."""
+        """Kills the program once these servers run, and demands that nothing of it is left. A test is repeated
+        until then, since it may end before we see that they run."""
         program = subprocess.Popen(words, env={**os.environ, "TMPDIR": self.folder, **environment},
                                    stdout=subprocess.DEVNULL)
         self.addCleanup(program.wait)
@@ -77,11 +78,11 @@ class Killed(unittest.TestCase):
         self.until("something is left", lambda: not ours(self.folder))
 
     def test_servers_and_sentinels(self):
-        self.kill([INTEGRATION_TESTS, "--gtest_filter=SentinelFronted.APromotionIsQuarantined"],
+        self.kill([INTEGRATION_TESTS, "--gtest_filter=SentinelFronted.APromotionIsQuarantined", "--gtest_repeat=-1"],
                   {"redis-server": 6, "[sentinel]": 1})
 
     def test_a_cluster_that_outlives_its_program(self):
-        self.kill([CLI_TESTS, "--gtest_filter=ClusterCommand.StartedTwiceIsTheSameCluster"],
+        self.kill([CLI_TESTS, "--gtest_filter=ClusterCommand.StartedTwiceIsTheSameCluster", "--gtest_repeat=-1"],
                   {"redis-server": 3})
 
     def script(self):
