@@ -121,10 +121,11 @@ Result<std::vector<Cluster>> clusters_of(Options options) {
   Result<std::vector<Cluster>> clusters = Cluster::from(std::move(options));
   if (!clusters) return clusters;
   std::vector<TlsOptions> with_files;
+  bool prepared = false;
   for (const Cluster& cluster : *clusters) {
     for (const redis::Endpoint& endpoint : cluster.endpoints) {
       if (!endpoint.tls) continue;
-      tls::Contexts::prepare();
+      if (!std::exchange(prepared, true)) tls::Contexts::prepare();
       if (tls::Files::are_named_by(*endpoint.tls)) with_files.push_back(*endpoint.tls);
     }
   }

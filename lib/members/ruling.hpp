@@ -35,7 +35,8 @@ struct NodeRecord {
 };
 
 /// What the records of all nodes mean for one of them: may it vote, and if not, why; may it be
-/// enrolled, and as what. Made by Electorate, and followed by the node's link.
+/// enrolled, and as what. Made by Electorate, and followed by the node's link. Members adds what a
+/// client remembers beyond the records: `ever` and `forgotten`.
 struct Ruling {
   // The vote of a node with a record.
 

@@ -16,10 +16,10 @@ redis::Enrolment::Config ours() {
 
 /// Waits until the candidate of a node without a record has stood for max_ttl; returns it.
 std::string ripen(Driver& driver) {
-  redis::Ruling others;
-  others.founded = std::make_shared<redis::Membership>(driver.members);
-  others.why_not = "is vouched for by no other node";
-  driver.it.follow(driver.now, others);
+  redis::Ruling ruling;
+  ruling.founded = std::make_shared<redis::Membership>(driver.members);
+  ruling.why_not = "is vouched for by no other node";
+  driver.it.follow(driver.now, ruling);
   driver.greet(std::nullopt);
   std::string candidate = driver.proposes();
   driver.hear(2, candidate);

@@ -12,9 +12,9 @@ TEST(EnrolmentRefusal, ARestartedNodeWithOtherTermsIsRefusedWithBoth) {
   // the terms are those of the others.
   for (const bool admitted : {false, true}) {
     Driver driver({.named = {.max_ttl_ms = 20'000}});
-    redis::Ruling others = all_agree(driver.members);
-    if (!admitted) others.admitted = nullptr;
-    driver.it.follow(driver.now, others);
+    redis::Ruling ruling = all_agree(driver.members);
+    if (!admitted) ruling.admitted = nullptr;
+    driver.it.follow(driver.now, ruling);
     driver.greet("run1:abc");
     const std::string said = driver.asks();
     if (admitted) {

@@ -227,19 +227,19 @@ TEST(Enrolment, ANodeThatTheOthersDoNotLetInIsLookedAtEverySecond) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  auto others = all_agree(driver.members);
-  others.admitted = nullptr;
-  driver.it.follow(driver.now, others);
+  auto ruling = all_agree(driver.members);
+  ruling.admitted = nullptr;
+  driver.it.follow(driver.now, ruling);
   driver.now = driver.it.candidacy().until();
   driver.it.advance(driver.now);
   driver.asks();
   driver.hear(2, candidate);
-  driver.it.follow(driver.now, others);
+  driver.it.follow(driver.now, ruling);
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
   redis::Membership shorter = driver.members;
   shorter.to_terms.max_ttl_ms = 20'000;
-  others.founded = std::make_shared<redis::Membership>(shorter);
-  driver.it.follow(driver.now, others);
+  ruling.founded = std::make_shared<redis::Membership>(shorter);
+  driver.it.follow(driver.now, ruling);
   EXPECT_EQ(driver.it.deadline(), driver.now);
 }
 
@@ -326,9 +326,9 @@ TEST(Enrolment, ARepairThatNobodyTookIsForgotten) {
 TEST(Enrolment, TheClusterWasEnrolledIfThisClientHasSeenIt) {
   Driver driver;
   EXPECT_FALSE(driver.it.was_enrolled());
-  redis::Ruling others = all_agree(driver.members);
-  others.ever = true;
-  driver.it.follow(driver.now, others);
+  redis::Ruling ruling = all_agree(driver.members);
+  ruling.ever = true;
+  driver.it.follow(driver.now, ruling);
   driver.it.follow(driver.now, all_agree(driver.members));
   EXPECT_TRUE(driver.it.was_enrolled());
 }
@@ -337,9 +337,9 @@ TEST(Enrolment, AFoundingWaitsForWhatTheNodesForgot) {
   // The nodes had a longer max_ttl than the list is founded with: we wait that long for any
   // candidate, and so does a client that adopts ours.
   Driver driver;
-  redis::Ruling others = all_agree(driver.members);
-  others.forgotten = 90s;
-  driver.it.follow(driver.now, others);
+  redis::Ruling ruling = all_agree(driver.members);
+  ruling.forgotten = 90s;
+  driver.it.follow(driver.now, ruling);
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   EXPECT_TRUE(candidate.ends_with(":90000")) << candidate;
