@@ -133,8 +133,9 @@ class Slice {
   }
 
   void draw_holding(const Holding& each) {
-    const double top = row_of(each.resource) + 2;
-    if (top < 0) return;
+    const double row = row_of(each.resource);
+    if (row < 0) return;
+    const double top = row + 2;
     const Time until = each.end();
     // A path from the end of a lease to the first look of a worker that was frozen meanwhile.
     if (each.ending == Ending::over && each.noticed > until && shows(until, each.noticed)) {
@@ -171,8 +172,9 @@ class Slice {
   }
 
   void draw_write(const Write& each) {
-    const double top = row_of(each.resource) + 2 + bar + 1;
-    if (top < 0 || each.at < begin_ || each.at >= end_) return;
+    const double row = row_of(each.resource);
+    if (row < 0 || each.at < begin_ || each.at >= end_) return;
+    const double top = row + 2 + bar + 1;
     const double at = x(each.at);
     const std::string title =
         "<title>" + seconds(history_, each.at) + " s: write of worker " +

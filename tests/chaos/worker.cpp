@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <future>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <stop_token>
@@ -35,6 +37,29 @@ void say(std::string line) {
   line += '\n';
   (void)!::write(STDOUT_FILENO, line.data(), line.size());
 }
+
+/// What the coordinator has logged last, for a worker that ends although nobody asked it to.
+class LastWords {
+ public:
+  void operator()(std::string_view sentence) {
+    const std::lock_guard lock(mutex_);
+    if (sentences_.size() == most) sentences_.pop_front();
+    const auto age = std::chrono::duration_cast<milliseconds>(Clock::now() - begin_);
+    sentences_.push_back(std::to_string(age.count()) + " ms: " + std::string(sentence));
+  }
+  [[nodiscard]] std::string text() const {
+    const std::lock_guard lock(mutex_);
+    std::string text;
+    for (const std::string& sentence : sentences_) text += "\n    " + sentence;
+    return text;
+  }
+
+ private:
+  static constexpr std::size_t most = 12;
+  const Time begin_ = Clock::now();
+  mutable std::mutex mutex_;
+  std::deque<std::string> sentences_;
+};
 
 /// Written by the loop, read by the worker.
 struct Telling {
@@ -59,7 +84,7 @@ class Worker {
         throw std::runtime_error("the lease of " + own + " was lost");
       }
       const Time asked = Clock::now();
-      const Kind kind = draw_kind();
+      const Kind kind = refused_ ? Kind::alone : draw_kind();
       Result<Lease> lease = acquire(coordinator, kind);
       if (lease) {
         hold(std::move(*lease), asked, kind);
@@ -71,6 +96,7 @@ class Worker {
         const bool misconfigured = lease.error().code() == Errc::misconfigured;
         say(misconfigured ? was_refused_for_its_nodes : was_refused);
       }
+      refused_ = !lease;
       pause(milliseconds(between(5, 60)));  // gives the others a turn
     }
   }
@@ -101,7 +127,11 @@ class Worker {
     options.order = in_order ? WaitOrder::fifo : WaitOrder::unordered;
     if (kind == Kind::shared) options.mode = LockMode::shared;
     const std::size_t which = random_() % settings_.resources.size();
-    const std::string& resource = settings_.resources[which];
+    // Others may hold a lock for as long as a worker waits. Nobody else wants its own one, which
+    // shows that it is served.
+    const std::string resource = refused_ && kind == Kind::alone && !settings_.alone
+                                     ? "own-" + std::to_string(settings_.number)
+                                     : settings_.resources[which];
     switch (kind) {
       case Kind::permit: {
         Semaphore semaphore(coordinator, settings_.semaphore, semaphore_permits, options);
@@ -235,6 +265,7 @@ class Worker {
   std::stop_token end_;
   std::mt19937_64 random_;
   StoreClient store_;
+  bool refused_ = false;  ///< its last acquisition was
   std::mutex mutex_;
   std::condition_variable never_;
 };
@@ -292,6 +323,8 @@ int run_worker(const WorkerSettings& settings) {
   const Descriptor asked(::signalfd(-1, &term, SFD_CLOEXEC));
   const std::string configuration = text_of(settings.configuration);
   Options options = options_of(settings);
+  const auto words = std::make_shared<LastWords>();
+  if (!options.log) options.log = [words](std::string_view sentence) { (*words)(sentence); };
   const Result<Options> configured = Options::from_json(configuration);
   if (configured) options.nodes = configured->nodes;
   Result<Coordinator> coordinator = Coordinator::create(std::move(options));
@@ -318,7 +351,7 @@ int run_worker(const WorkerSettings& settings) {
   try {
     Worker(settings, end.get_token()).run(*coordinator);
   } catch (const std::exception& error) {
-    std::cerr << "chaos worker: " << error.what() << '\n';
+    std::cerr << "chaos worker: " + std::string(error.what()) + words->text() + "\n";
     code = 1;
   }
   end.request_stop();

@@ -18,9 +18,11 @@ namespace {
   keeper.keep_me();
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
-  sigset_t none;
-  sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  // A worker that is asked to end before it can read signals finds this one pending then.
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  ::pthread_sigmask(SIG_SETMASK, &term, nullptr);
   ::execv("/proc/self/exe", words);
   ::_exit(127);
 }
