@@ -267,6 +267,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     case Focus::periods: draw_periods(draw, random); break;
     case Focus::forgeries: draw_forgeries(draw, random); break;
     case Focus::terms: draw_terms(draw, random); break;
+    case Focus::redeployments: draw_redeployments(draw, random); break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;

@@ -92,8 +92,9 @@ enum class Focus {
   periods,        ///< holders do work once per period, and nodes, clients and records are lost
   forgeries,      ///< one node has a list, a counter or a floor that somebody has made up
   terms,          ///< operators change max_ttl and fencing_memory, and nodes forget meanwhile
+  redeployments,  ///< the list changes and clients follow, nothing goes wrong, no lease is lost
 };
-inline constexpr int focuses = static_cast<int>(Focus::terms) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::redeployments) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
@@ -104,7 +105,7 @@ inline constexpr std::string_view focus_names[] = {
     "permits",     "pieces",    "silence",  "tokens",     "standstills", "disks",
     "tenants",     "idleness",  "members",  "replacing",  "shrinking",   "in_a_row",
     "forks",       "founding",  "traps",    "unfenced",   "hand_overs",  "stale_sources",
-    "short_lives", "databases", "periods",  "forgeries",  "terms"};
+    "short_lives", "databases", "periods",  "forgeries",  "terms",       "redeployments"};
 static_assert(std::size(focus_names) == focuses);
 inline std::string_view to_string(Focus focus) {
   return focus_names[static_cast<std::size_t>(focus)];
@@ -192,6 +193,7 @@ struct Draw {
   Step told = Step::announced;           ///< the step after which clients are given the new list
   Step forgets_after = Step::announced;  ///< the step that faults follow
   bool faults_follow_steps = false;      ///< that step often makes its node forget (flush, crash)
+  bool careful = false;  ///< operators miss nothing, and wait until all clients have the new list
   bool lists_differ = false;    ///< some clients have another list from the beginning to the end
   bool blind_for_good = false;  ///< some clients do not see one of the nodes until everything heals
   bool lists_follow_requests = false;  ///< a client is often given another list while it asks
@@ -299,6 +301,7 @@ void draw_forks(Draw& draw, test::SeededRandom& random);
 void draw_founding(Draw& draw, test::SeededRandom& random);
 void draw_unfenced(Draw& draw, test::SeededRandom& random);
 void draw_terms(Draw& draw, test::SeededRandom& random);
+void draw_redeployments(Draw& draw, test::SeededRandom& random);
 /// Draws the options that all draws about a certain change share, with these nodes, spare servers
 /// and lists.
 void draw_a_change(Draw& draw, test::SeededRandom& random, int nodes, int spares,

@@ -196,6 +196,26 @@ void draw_founding(Draw& draw, test::SeededRandom& random) {
   draw.faults_follow_votes = random.one_in(3);
 }
 
+void draw_redeployments(Draw& draw, test::SeededRandom& random) {
+  static const Shape shapes[] = {
+      {3, 2, {"12345", "123"}},     {3, 2, {"12345", "123"}}, {3, 1, {"124", "123"}},
+      {5, 2, {"1234567", "12345"}}, {1, 2, {"123", "1"}},
+  };
+  draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
+  draw.careful = true;
+  draw.lists_differ = draw.blind_for_good = draw.rivals_watch = draw.blind_spots = false;
+  draw.deaf.clear();
+  draw.faults.clear();
+  draw.told = Step::announced;
+  draw.sane_wall_clocks = !random.one_in(4);
+  draw.delay = draw.ttl / random.between(100, 400);
+  draw.node_timeout = draw.delay * random.between(20, 60);
+  draw.uneven_paths = false;
+  draw.pause = 2 * draw.delay;
+  draw.between_changes = draw.ttl / random.between(1, 8);
+  draw.between_looks = draw.delay * random.between(1, 40);
+}
+
 void draw_unfenced(Draw& draw, test::SeededRandom& random) {
   static const Shape shapes[] = {
       {3, 2, {"12345", "123"}},

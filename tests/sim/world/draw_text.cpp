@@ -110,6 +110,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("told", draw.told);
   visit("forgets_after", draw.forgets_after);
   visit("faults_follow_steps", draw.faults_follow_steps);
+  visit("careful", draw.careful);
   visit("lists_differ", draw.lists_differ);
   visit("blind_for_good", draw.blind_for_good);
   visit("lists_follow_requests", draw.lists_follow_requests);

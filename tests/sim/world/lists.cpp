@@ -132,6 +132,19 @@ void Lists::follow(std::size_t client) {
   });
 }
 
+NodeNames Lists::of(const Client& client) const {
+  NodeNames its;
+  for (const int node : client.session->nodes()) its.push_back(name_of(client.server_of(node)));
+  std::ranges::sort(its);
+  return its;
+}
+
+bool Lists::have_moved_to(const NodeNames& list) const {
+  return std::ranges::all_of(clients_, [&](const Client& client) {
+    return client.session == nullptr || of(client) == list;
+  });
+}
+
 void Lists::give(std::size_t number, const NodeNames& list) {
   std::vector<int> servers;
   for (const std::string& name : list) servers.push_back(server_named(name));
@@ -150,7 +163,8 @@ void Lists::give_all(const NodeNames& list) {
 
 void Lists::tell_clients(const NodeNames& list) {
   for (const Client& client : clients_) {
-    if (client.keeps_list || world_.traps.is_quiet(client) || random_.one_in(6)) continue;
+    if (client.keeps_list || world_.traps.is_quiet(client)) continue;
+    if (!draw_.careful && random_.one_in(6)) continue;
     after(draw_span(draw_.ttl), [this, number = client.number, list] {
       if (!scene_.healing) give(number, list);
     });

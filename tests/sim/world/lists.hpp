@@ -36,6 +36,10 @@ class Lists : Machine {
   void may_differ(std::size_t client);
   /// Now and then gives a client a list in the middle of a round that it has just begun.
   void follow(std::size_t client);
+  /// The list of this client, which runs; it may have been given another one.
+  [[nodiscard]] redis::NodeNames of(const Client& client) const;
+  /// Whether all clients that run have this list.
+  [[nodiscard]] bool have_moved_to(const redis::NodeNames& list) const;
   void give(std::size_t number, const redis::NodeNames& list);
   void give_all(const redis::NodeNames& list);
   /// Gives most clients the new list, each at its own time.

@@ -46,6 +46,7 @@ void Operators::plan() {
   } else {
     for (int i = 0; i < draw_.operators; ++i) plan_operator();
   }
+  if (draw_.careful) return;  // clients have the list that operators tell them
   for (const Client& client : clients_) world_.lists.may_differ(client.number);
 }
 
@@ -61,8 +62,9 @@ void Operators::begin(NodeNames next) {
   one.next = std::move(next);
   one.named = draw_terms();
   one.rate = rate_within_the_bound(draw_, random_);
-  one.reckless = random_.one_in(4) != (draw_.operators > 1 && !draw_.plan.empty());
-  one.withdraws = random_.one_in(draw_.plan.empty() ? 8 : 24);
+  one.reckless =
+      !draw_.careful && random_.one_in(4) != (draw_.operators > 1 && !draw_.plan.empty());
+  one.withdraws = !draw_.careful && random_.one_in(draw_.plan.empty() ? 8 : 24);
   if (!draw_.plan.empty()) one.looks_left = 60;
   world_.lists.want(one.next);
   trace("OPERATOR ", one.number, " wants ", redis::names_in_words(one.next),
@@ -96,7 +98,7 @@ void Operators::look_at_nodes(std::size_t number) {
   NodeNames names = one.next;
   const NodeNames others = redis::without(one.others, one.next);
   names.insert(names.end(), others.begin(), others.end());
-  const bool slow = random_.one_in(draw_.plan.empty() ? 6 : 24);
+  const bool slow = !draw_.careful && random_.one_in(draw_.plan.empty() ? 6 : 24);
   TrueTime last = now();
   for (std::size_t i = 0; i < names.size(); ++i) {
     look->servers.push_back(server_named(names[i]));
@@ -106,7 +108,7 @@ void Operators::look_at_nodes(std::size_t number) {
     at(when, [this, look, i] {
       const Server& server = node_at(look->servers[i]);
       const bool silent = !server.running() || server.paused() || server.conditions.loading;
-      if (silent || random_.one_in(20)) return;
+      if (silent || (!draw_.careful && random_.one_in(20))) return;
       if (is_out_of_reach(look->by, look->servers[i], Step::announced)) return;
       look->nodes[i].carries(server.run().name(), text_of(server, redis::enrolment_key, now()),
                              text_of(server, redis::members_key, now()));
@@ -150,7 +152,7 @@ void Operators::has_looked(const Look& look) {
     std::ranges::sort(one.others);
     return look_again(one, TrueTime());
   }
-  if (random_.one_in(draw_.plan.empty() ? 10 : 40)) {
+  if (!draw_.careful && random_.one_in(draw_.plan.empty() ? 10 : 40)) {
     if (change.stage() == Stage::announced) ++figures_.died_after[0];
     if (change.stage() == Stage::committed) ++figures_.died_after[1];
     if (change.stage() == Stage::agreed && !change.done()) ++figures_.died_after[2];
@@ -180,6 +182,7 @@ void Operators::has_looked(const Look& look) {
       one.seen.clear();
       make(look, change.announcing(), "announces");
       if (!one.reckless && !change.may_commit()) break;
+      if (draw_.careful && !world_.lists.have_moved_to(one.next)) break;
       one.wait.start_again();
       make(look, change.committing(), "commits");
       world_.traps.move_at_commit(one.next);
@@ -224,7 +227,8 @@ void Operators::has_looked(const Look& look) {
 void Operators::list_settled(Operator& one) {
   world_.lists.settled(one.next);
   trace("OPERATOR ", one.number, " sees ", redis::names_in_words(one.next), " settled");
-  const bool wants_more = random_.one_in(2) || (!draw_.plan.empty() && !random_.one_in(4));
+  const bool wants_more =
+      draw_.careful || random_.one_in(2) || (!draw_.plan.empty() && !random_.one_in(4));
   if (!wants_more) return end(one, "is done");
   one.others = one.next;
   one.next = world_.lists.draw(operators_.size());
@@ -240,10 +244,7 @@ void Operators::end_old_connections(const Look& look, const NodeNames& next) {
   if (core::planted(core::Mutant::old_connections_kept)) return;
   for (Client& client : clients_) {
     if (client.session == nullptr) continue;
-    NodeNames its;
-    for (const int node : client.session->nodes()) its.push_back(name_of(client.server_of(node)));
-    std::ranges::sort(its);
-    if (its == next) continue;
+    if (world_.lists.of(client) == next) continue;
     for (std::size_t i = 0; i < look.nodes.size(); ++i) {
       if (look.nodes[i].reached) world_.network.lose_node(client, look.servers[i], false, false);
     }
@@ -270,8 +271,8 @@ bool Operators::is_out_of_reach(std::size_t by, int server, Step step) {
 void Operators::make(const Look& look, const std::vector<MembersChange::Step>& steps,
                      const char* what) {
   for (const MembersChange::Step& step : steps) {
-    if (random_.one_in(8)) continue;
-    const bool late = random_.one_in(8);
+    if (!draw_.careful && random_.one_in(8)) continue;
+    const bool late = !draw_.careful && random_.one_in(8);
     const int server = look.servers[static_cast<std::size_t>(step.node)];
     if (is_out_of_reach(look.by, server, step_of(step.as.phase))) continue;
     send_step(look, step, what, draw_span(late ? 2 * draw_.max_ttl : draw_.delay));

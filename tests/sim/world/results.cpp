@@ -67,6 +67,10 @@ void Results::carry_out(Client& client, const detail::Session::Output& output) {
     trace("client ", client.number + 1, " has lost operation ", one.number, ": ",
           make_error_code(ended->why).message());
     one.held = false;
+    if (one.kept && draw_.careful && !scene_.healing) {
+      report("operation " + std::to_string(one.number) +
+             " has lost its lease although only the list of nodes changed");
+    }
   }
 }
 

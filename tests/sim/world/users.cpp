@@ -11,10 +11,25 @@ using namespace std::chrono_literals;
 
 void Users::begin() {
   for (Client& client : clients_) {
+    if (draw_.careful) keep_one(client);
     const bool late = draw_.late_comer && &client == &clients_.back();
     after(draw_span(draw_.hold) + (late ? TrueTime(draw_.max_ttl) * 7 / 4 : TrueTime()),
           [this, number = client.number, life = client.life] { act(number, life); });
   }
+}
+
+/// Has the client hold a lock of its own to the end.
+void Users::keep_one(const Client& client) {
+  after(draw_span(draw_.delay), [this, number = client.number, life = client.life] {
+    world_.processes.run(number, life, [this, number] {
+      Operation one;
+      one.key = "kept" + std::to_string(number + 1);
+      one.kept = true;
+      one.terms = {.ttl = draw_.ttl, .stop_margin = draw_.ttl / 10};
+      request(clients_[number], std::move(one), draw_.until, false);
+      world_.processes.turn(clients_[number]);
+    });
+  });
 }
 
 void Users::act(std::size_t number, std::size_t life) {

@@ -30,6 +30,7 @@ class Users : Machine {
   void use(std::size_t number);
   void give_back(Operation& one);
   void make_reader(Operation& lease);
+  void keep_one(const Client& client);
   /// Sets whether users keep the locks that they get from now on, and renew them.
   void keep(bool keeps) { keeps_ = keeps; }
 
