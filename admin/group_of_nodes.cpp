@@ -109,7 +109,7 @@ Result<void> GroupOfNodes::connect() {
           change.nodes(), [](const Change::Node& node) { return node.membership.has_value(); });
       return Error(all_named ? Errc::misconfigured : Errc::no_quorum,
                    "the node " + name +
-                       (all_named ? " is to leave, and its name is no address"
+                       (all_named ? " is to leave, and its name is no full address"
                                   : " is to leave, or is one that does not say its name now") +
                        ": give its URL with --from" + (all_named ? "" : ", or bring it back"));
     }

@@ -36,5 +36,5 @@ int main() {
   };
   co_spawn(io, listen(), detached);
   std::cout << "port " << acceptor.local_endpoint().port() << std::endl;
-  io.run();  // returns when the requests under way are answered
+  while (io.run_for(2s) > 0 || acceptor.is_open()) continue;  // ends 2 s after the last event
 }

@@ -27,6 +27,9 @@ int main(int argc, char** argv) {
                                                    {"pidfd_send_signal", SYS_pidfd_send_signal},
                                                    {"poll", SYS_poll},
                                                    {"pipe2", SYS_pipe2},
+                                                   {"epoll_ctl", SYS_epoll_ctl},
+                                                   {"epoll_wait", SYS_epoll_wait},
+                                                   {"epoll_pwait", SYS_epoll_pwait},
                                                    {"timerfd_settime", SYS_timerfd_settime},
                                                    {"userfaultfd", SYS_userfaultfd}};
   const std::map<std::string, unsigned> errors = {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}};

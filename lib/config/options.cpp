@@ -98,8 +98,13 @@ Result<void> check_nodes(const std::string& name, const Nodes& nodes, Servers& s
     const std::string member = endpoint->member_name(nodes[i].name);
     const auto [namesake, is_first] = members.emplace(member, place);
     if (!is_first) {
-      return refusal(place + " is called " + detail::quoted(member) + ", and so is " +
-                     namesake->second + ": each node of a list needs a name of its own");
+      const bool has_zone = nodes[i].name.empty() && endpoint->host.find('%') != std::string::npos;
+      return refusal(
+          place + " is called " + detail::quoted(member) +
+          (has_zone ? " (without the interface, which other hosts call differently)" : "") +
+          ", and so is " + namesake->second +
+          ": each node of a list needs a name of its own, as in {\"url\": "
+          "\"redis://...\", \"name\": \"locks-1\"}");
     }
   }
   return {};

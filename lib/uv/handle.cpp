@@ -1,10 +1,13 @@
 #include "uv/handle.hpp"
 
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,10 +15,38 @@
 #include "uv/descriptor.hpp"
 
 namespace quorumlock::uv {
+namespace {
+
+/// libuv ends the process without a word if it may not wait. Since 1.45 it waits by epoll_pwait().
+/// Before that it does so only if the system has no epoll_wait(), and the loop's thread then takes
+/// signals that are not for it.
+void check_waiting(const Descriptor& watched, const char* what) {
+  const auto check_call = [](int result, const std::string& name) {
+    if (result >= 0) return;
+    throw std::system_error(
+        errno, std::generic_category(),
+        "the system call " + name + "() failed (does this process's seccomp profile forbid it?)");
+  };
+  const Descriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) check(-errno, what);
+  epoll_event event{};
+  check_call(::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, watched.get(), &event), "epoll_ctl");
+  if (uv_version() >= (1U << 16 | 45U << 8)) {
+    check_call(::epoll_pwait(epoll.get(), &event, 1, 0, nullptr), "epoll_pwait");
+  } else {
+    check_call(::epoll_wait(epoll.get(), &event, 1, 0), "epoll_wait");
+  }
+}
+
+}  // namespace
 
 void check_descriptors(int count, const char* what) {
   std::vector<Descriptor> opened;
   if (count >= 2) {
+    opened.emplace_back(::eventfd(0, EFD_CLOEXEC));
+    if (!opened.back()) check(-errno, what);
+    check_waiting(opened.back(), what);
+    opened.clear();
     int ends[2];
     // libuv ends the process if it may not make a pipe (a seccomp profile may forbid that alone).
     if (::pipe2(ends, O_CLOEXEC) != 0) check(-errno, what);

@@ -33,7 +33,8 @@ inline void check(int status, const char* what) {
   if (status < 0) throw std::system_error(-status, std::generic_category(), what);
 }
 
-/// Throws std::system_error unless this process can open `count` more descriptors now.
+/// Throws std::system_error unless this process can open `count` more descriptors now and, if they
+/// are several, wait for one.
 void check_descriptors(int count, const char* what);
 
 /// Watches a file descriptor on a loop. The caller owns the descriptor and may close it right after

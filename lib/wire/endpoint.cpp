@@ -354,14 +354,16 @@ std::string Endpoint::name() const {
     text = tls ? tls_sentinel_scheme : sentinel_scheme;
     for (const Address& address : sentinels->addresses) text += address.text() + ',';
     text.back() = '/';
+    return text + member_name();
   }
-  return text + member_name();
+  return text + member_name(Address{host, port}.text());
 }
 
 std::string Endpoint::member_name(std::string_view given) const {
   std::string name(given);
   if (name.empty()) name = sentinels ? sentinels->service : path;
-  if (name.empty()) name = Address{host, port}.text();
+  // Each host calls its interfaces as it likes, and all clients call a node the same.
+  if (name.empty()) name = Address{host.substr(0, host.find('%')), port}.text();
   if (database_of(name) == db || planted(core::Mutant::names_without_a_database)) return name;
   return name.append(database_mark(name)).append(std::to_string(db));
 }

@@ -44,9 +44,10 @@ struct Endpoint {
   /// The endpoint as a URL without user and password, for messages; equal for two spellings of one
   /// endpoint.
   [[nodiscard]] std::string name() const;
-  /// The node's name among the members of its list: the one that is given, or else host:port, the
-  /// path of its socket, or the name of its service. A member is what selects the data, so the name
-  /// ends with the database if that is not 0: "host:port/3" or "/run/redis.sock?db=3".
+  /// The node's name among the members of its list: the one that is given, or else host:port
+  /// (without the zone of a link-local address), the path of its socket, or the name of its
+  /// service. A member is what selects the data, so the name ends with the database if that is not
+  /// 0: "host:port/3" or "/run/redis.sock?db=3".
   [[nodiscard]] std::string member_name(std::string_view given = {}) const;
   bool operator==(const Endpoint&) const = default;
 

@@ -1,9 +1,14 @@
 // Preloaded into a redis-server: its wall clock shows what a mapped file says (clock_setting.hpp).
 //
 // Redis expires keys by gettimeofday, and also calls clock_gettime and time; the monotonic clocks
-// stay as they are. The allocator asks for the time before it is ready itself, so nothing here
+// stay as they are. The allocator asks for the time before it is ready itself, so no clock here
 // allocates, looks up a symbol or needs a library: the true time comes straight from the kernel.
+//
+// Valkey 9.1 asks for the time once in a millisecond, and adds what a counter of the processor says
+// has passed since. It does so only if /proc/cpuinfo says that the counter is steady, so that file
+// is not there.
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -11,7 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "chaos/clock_setting.hpp"
 
@@ -43,6 +51,15 @@ std::int64_t shown_time() noexcept {
   return setting == nullptr ? ns : setting->show(ns);
 }
 
+FILE* open_by(const char* function, const char* path, const char* mode) {
+  if (setting != nullptr && path == std::string_view("/proc/cpuinfo")) {
+    errno = ENOENT;
+    return nullptr;
+  }
+  using Open = FILE* (*)(const char*, const char*);
+  return reinterpret_cast<Open>(::dlsym(RTLD_NEXT, function))(path, mode);
+}
+
 }  // namespace
 
 extern "C" {
@@ -66,5 +83,13 @@ __attribute__((visibility("default"))) time_t time(time_t* time) noexcept {
   const time_t now = shown_time() / second;
   if (time != nullptr) *time = now;
   return now;
+}
+
+__attribute__((visibility("default"))) FILE* fopen(const char* path, const char* mode) {
+  return open_by("fopen", path, mode);
+}
+
+__attribute__((visibility("default"))) FILE* fopen64(const char* path, const char* mode) {
+  return open_by("fopen64", path, mode);
 }
 }

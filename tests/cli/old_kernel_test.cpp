@@ -121,10 +121,10 @@ TEST(OldKernelCluster, IsStartedAndStopped) {
 class OldKernelCalls : public CommandLine {
  protected:
   /// `calls`: names of without_calls, such as poll=timed.
-  [[nodiscard]] Program start_without(const std::string& calls,
-                                      std::vector<std::string> arguments) const {
+  [[nodiscard]] Program start_without(const std::string& calls, std::vector<std::string> arguments,
+                                      const std::string& error = "EPERM") const {
     arguments.insert(arguments.begin(),
-                     {QUORUMLOCK_WITHOUT_CALLS, "EPERM", calls, QUORUMLOCK_PROGRAM});
+                     {QUORUMLOCK_WITHOUT_CALLS, error, calls, QUORUMLOCK_PROGRAM});
     return Program(arguments, {nodes()});
   }
   /// What the children that have ended used of the processors.
@@ -172,6 +172,28 @@ TEST_F(OldKernelCalls, TheOnesThatTheLoopNeedsAreMissedBeforeItRuns) {
     const Ended ended = start_without(call, {"acquire", "orders"}).finish();
     EXPECT_EQ(ended.code, 1);
     EXPECT_THAT(ended.err, HasSubstr("Operation not permitted"));
+  }
+}
+
+TEST_F(OldKernelCalls, ALoopThatCouldNotWaitIsNotBegun) {
+  // libuv needs one of two calls to wait, by its version.
+  const auto says_so = HasSubstr("failed (does this process's seccomp profile forbid it?)");
+  for (const std::string error : {"EPERM", "ENOSYS"}) {
+    for (const std::string calls : {"epoll_ctl", "epoll_wait,epoll_pwait"}) {
+      SCOPED_TRACE(error + " " + calls);
+      const Ended ended = start_without(calls, {"acquire", "orders"}, error).finish();
+      EXPECT_EQ(ended.code, 1);
+      EXPECT_THAT(ended.err, says_so);
+    }
+    for (const std::string call : {"epoll_wait", "epoll_pwait"}) {
+      SCOPED_TRACE(error + " " + call);
+      const Ended ended = start_without(call, {"run", "orders", "--", "true"}, error).finish();
+      if (ended.code != 0) {
+        EXPECT_EQ(ended.code, 1);
+        EXPECT_THAT(ended.err, says_so);
+      }
+      EXPECT_THAT(cluster.keys(), IsEmpty());
+    }
   }
 }
 

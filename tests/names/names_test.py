@@ -336,19 +336,29 @@ class Names(unittest.TestCase):
                 for within, end, address in (([], "near", "fe80::a/64"), (there, "far", "fe80::b/64")):
                     subprocess.run([*within, "ip", "address", "add", address, "dev", end, "nodad"], check=True)
                     subprocess.run([*within, "ip", "link", "set", end, "up"], check=True)
-                with contextlib.ExitStack() as servers:
-                    urls = []
-                    for port in range(self.port, self.port + 3):
-                        servers.enter_context(self.running("--port", str(port), "--bind", "fe80::b%far", "--save", "",
-                                                           within=there))
-                        urls.append(f"redis://[fe80::b%near]:{port}")
-                        until("a server", lambda to=port: self.is_up("fe80::b%near", to))
-                    self.call("enroll", "--new", urls=urls)
-                    self.call("acquire", "--ttl", "1s", "by-zone", urls=urls)
-                    # RFC 6874 writes the zone like this.
-                    self.call("acquire", "by-zone-too", urls=[url.replace("%", "%25") for url in urls])
+                def server(port):
+                    return self.running("--port", str(port), "--bind", "fe80::b%far", "--save", "", within=there)
+
+                ports = range(self.port, self.port + 3)
+                urls = [f"redis://[fe80::b%near]:{port}" for port in ports]
+                with server(ports[0]), server(ports[1]):
+                    with server(ports[2]):
+                        for port in ports:
+                            until("a server", lambda to=port: self.is_up("fe80::b%near", to))
+                        self.call("enroll", "--new", urls=urls)
+                        self.call("acquire", "--ttl", "1s", "by-zone", urls=urls)
+                        # RFC 6874 writes the zone like this.
+                        self.call("acquire", "by-zone-too", urls=[url.replace("%", "%25") for url in urls])
+                    # On another host the interface has another name, and the list of nodes is the same: the third one
+                    # cannot say that it is of the list now.
+                    number = str(socket.if_nametoindex("near"))
+                    self.call("acquire", "by-number", urls=[url.replace("near", number) for url in urls])
                     said, _ = self.call("acquire", "nobody", urls=[url.replace("near", "nowhere") for url in urls],
                                         code=69)
+                    self.assertIn("this address needs an interface that exists here", said)
+                    # A hosts file cannot name the interface.
+                    self.hosts.write_text("fe80::b unzoned\n")
+                    said, _ = self.call("acquire", "nobody", urls=[f"redis://unzoned:{port}" for port in ports], code=69)
                     self.assertIn("this address needs an interface that exists here", said)
             finally:
                 holder.kill()

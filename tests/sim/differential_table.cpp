@@ -318,6 +318,21 @@ std::vector<std::string_view> states_of_a_line() {
   };
 }
 
+bool is_valkey_9_1(std::string_view info) {
+  constexpr std::string_view mark = "valkey_version:";
+  const std::size_t version = info.find(mark);
+  if (version == info.npos) return false;
+  const auto numbers = split(info.substr(version + mark.size(), 8), ".");
+  const auto number = [&](std::size_t i) { return std::stoi(std::string(numbers.at(i))); };
+  return std::pair(number(0), number(1)) >= std::pair(9, 1);
+}
+
+bool is_of_connection(const Words& words) {
+  const bool is_client = words.size() > 2 && words[0] == "CLIENT";
+  const std::string& name = words[is_client ? 1 : 0];
+  return name == "SELECT" || name == "select" || (is_client && name == "SETNAME");
+}
+
 std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; (at = text.find(separator)) != text.npos;) {

@@ -29,6 +29,12 @@ std::vector<std::string_view> states_of_a_line();
 /// expected after =>: {} is an array, "now" the servers' time.
 std::vector<std::string_view> stories();
 
+/// Whether INFO is that of a Valkey from 9.1 on, which refuses otherwise in two conditions.
+bool is_valkey_9_1(std::string_view info);
+/// Whether a command is about nothing but the connection: that Valkey runs it although another
+/// client's script keeps it busy.
+bool is_of_connection(const Words& words);
+
 /// Makes commands of texts.
 class Draw {
  public:

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "sim/resp.hpp"
-#include "support/eventually.hpp"
 
 namespace quorumlock::sim {
 namespace {
@@ -94,15 +93,13 @@ std::string printable(std::string_view bytes) {
 Twins::Twins(Settings settings)
     : settings_(std::move(settings)),
       clock_((directory_.path() / "clock").string()),
-      cluster_([this] {
-        clock_.run_at(0);  // before the server starts: some read their clock only now and then
-        return test::ClusterSettings{.size = 1,
+      cluster_(test::ClusterSettings{.size = 1,
                                      .durable = settings_.durable,
                                      .more = settings_.more,
                                      .enrolled = false,
-                                     .environments = {clock_.environment()}};
-      }()),
+                                     .environments = {clock_.environment()}}),
       simulated_({.durable = settings_.durable, .password = settings_.password}) {
+  clock_.run_at(0);
   connect();
 }
 
@@ -115,8 +112,7 @@ void Twins::connect() {
     control({"ACL", "SETUSER", "mute", "on", "nopass", "~*", "+@all", "resetchannels"});
     EXPECT_FALSE((*real_)({"AUTH", "mute", "any"}).is_error());
   }
-  const Reply time = control({"TIME"});
-  now_us_ = std::stoll(time.elements.at(0).text) * 1000000 + std::stoll(time.elements.at(1).text);
+  now_us_ = real_now_us();
   exact_ = control({"INFO", "server"}).text.find("redis_version:7.0.") != std::string::npos;
   if (settings_.channels.empty()) return;
   Words subscribe = {"SUBSCRIBE"};
@@ -227,12 +223,12 @@ std::string Twins::simulated_keys() {
 void Twins::pass(std::chrono::microseconds time) {
   clock_.step(time);
   now_us_ += time.count();
-  // Valkey 9 reads the wall clock only once in a millisecond.
-  EXPECT_TRUE(test::eventually([this] {
-    const Reply its = control({"TIME"});
-    return std::stoll(its.elements.at(0).text) * 1000000 + std::stoll(its.elements.at(1).text) ==
-           now_us_;
-  }));
+  EXPECT_EQ(real_now_us(), now_us_);
+}
+
+std::int64_t Twins::real_now_us() {
+  const Reply time = control({"TIME"});
+  return std::stoll(time.elements.at(0).text) * 1000000 + std::stoll(time.elements.at(1).text);
 }
 
 void Twins::set_out_of_memory(bool on) {

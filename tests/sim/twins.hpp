@@ -59,6 +59,7 @@ class Twins {
 
  private:
   void connect();
+  std::int64_t real_now_us();
   std::string ask_simulated(int connection, const Words& words);
   void expect_same_reply(const Words& words, const std::string& real, const std::string& simulated);
   std::string simulated_keys();

@@ -115,7 +115,7 @@ TEST(OptionsJson, ANodeMayHaveAName) {
             "or leave it out");
   EXPECT_EQ(error(R"({"url": "redis://b", "name": "a:1"})"),
             "nodes[1] is called \"a:1\", and so is nodes[0]: each node of a list needs a name of "
-            "its own");
+            "its own, as in {\"url\": \"redis://...\", \"name\": \"locks-1\"}");
   EXPECT_EQ(error(R"({"url": "redis://b/2", "name": "b/1"})"),
             "nodes[1].name is \"b/1\", which ends with a database, and the URL selects database 2: "
             "leave the database out of the name");

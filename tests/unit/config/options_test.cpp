@@ -61,6 +61,25 @@ TEST(Options, RefuseANodeThatIsNamedTwice) {
             "once, or it would have two votes");
 }
 
+TEST(Options, RefuseALinkLocalAddressOfTwoInterfaces) {
+  // They may be two nodes, but no record could say which one of them is meant.
+  const auto both = [](const NodeOptions& other) {
+    return error_with([&other](Options& o) {
+      o.nodes[1] = "redis://[fe80::1%eth0]";
+      o.nodes[2] = other;
+    });
+  };
+  EXPECT_EQ(both("redis://[FE80::1%eth1]"),
+            "nodes[2] is called \"[fe80::1]:6379\" (without the interface, which other hosts call "
+            "differently), and so is nodes[1]: each node of a list needs a name of its own, as in "
+            "{\"url\": \"redis://...\", \"name\": \"locks-1\"}");
+  EXPECT_EQ(both({"redis://[fe80::1%eth1]", "other"}), "no error");
+  EXPECT_EQ(both("redis://[fe80::1%eth1]:6380"), "no error");
+  EXPECT_EQ(both({"redis://[fe80::1%25eth0]", "other"}),
+            "nodes[2] is the server redis://[fe80::1%eth0]:6379, and so is nodes[1]: name each "
+            "node once, or it would have two votes");
+}
+
 TEST(Options, RefuseImpossibleGroups) {
   // Each group is a quorum of its own; no server may be in two of them.
   const auto grouped = [](std::map<std::string, Nodes> groups) {

@@ -153,6 +153,17 @@ TEST(Endpoint, AMemberIsWhatSelectsTheData) {
   }
 }
 
+TEST(Endpoint, AMembersNameHasNoZone) {
+  // Each host calls its own interface as it likes, and the clients of a list name its nodes alike.
+  for (const char* const url : {"redis://[fe80::1%eth0]:7101/3", "redis://[FE80::1%25ens3]:7101/3",
+                                "redis://[fe80::1%2]:7101/3"}) {
+    EXPECT_EQ(parsed(url).member_name(), "[fe80::1]:7101/3") << url;
+    EXPECT_NE(parsed(url).name().find('%'), std::string::npos) << url;
+    EXPECT_NE(parsed(url).host.find('%'), std::string::npos) << url;
+  }
+  EXPECT_EQ(parsed("redis://[fe80::1%eth0]").member_name("a"), "a");
+}
+
 TEST(Endpoint, RefusesBadUrlsOfSentinels) {
   const auto refused = [](const std::string& rest, std::string_view why) {
     expect_refused("redis+sentinel://" + rest, "redis+sentinel://" + rest, why);
