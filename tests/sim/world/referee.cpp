@@ -106,6 +106,7 @@ Referee::Request Referee::read(const Executed& step) {
     request.record = &args[8];
     Claim claim = as_one(count / 2, args[5], 1);
     claim.fence = static_cast<std::uint64_t>(number_of(args[2]));
+    claim.by_token = args[4] == "t";
     add_counters(claim);
     request.claims.push_back(std::move(claim));
   } else if (step.script == &redis::raise_script) {
@@ -325,16 +326,9 @@ void Referee::look_at_votes(const Executed& step, const Request& request) {
                                                        : wrote > 0;
     if (!voted) continue;
     Vote& vote = votes_[claim.token].of[{step.node, step.journal.database()}];
-    vote.members = members_of(step);
-    if (request.kind == Kind::renew) {
-      vote.renewed = step.now;
-      vote.renewed_ttl = claim.ttl_ms;
-      continue;
-    }
     if (numbers.size() == 1) vote.numbers.insert(static_cast<std::uint64_t>(*numbers.begin()));
-    if (request.kind == Kind::raise) continue;
-    vote.granted = step.now;
-    vote.granted_ttl = claim.ttl_ms;
+    if (request.kind == Kind::raise || claim.by_token) continue;
+    vote.casts.push_back({step.now, claim.ttl_ms, request.kind == Kind::renew, members_of(step)});
   }
 }
 

@@ -96,6 +96,7 @@ class Referee {
     std::vector<std::string> counters;  ///< likewise, empty without fencing
     std::int64_t ttl_ms = 0;
     std::uint64_t fence = 0;
+    bool by_token = false;  ///< no lease's own renewal: nobody believes in it
   };
   enum class Kind { other, acquire, renew, raise, release };
   struct Request {
@@ -104,12 +105,17 @@ class Referee {
     const std::string* record = nullptr;  ///< the enrolment that it names; null: it names none
   };
   using NodeId = std::pair<int, int>;  ///< the server and the database
+  /// A grant, or a renewal, by a node.
+  struct Cast {
+    TrueTime at{};
+    std::int64_t ttl_ms = 0;
+    bool renews = false;
+    redis::SharedMembership members;  ///< its record's
+  };
   /// How a node has voted for an owner token.
   struct Vote {
-    std::optional<TrueTime> granted, renewed;
-    std::int64_t granted_ttl = 0, renewed_ttl = 0;
+    std::vector<Cast> casts;
     std::set<std::uint64_t> numbers;  ///< to which it has raised its counters for the claim
-    redis::SharedMembership members;  ///< its record's, at its last vote
   };
   struct Votes {
     std::map<NodeId, Vote> of;

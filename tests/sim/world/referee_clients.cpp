@@ -66,24 +66,25 @@ void Referee::believes(const Believed& one) {
     std::string name = name_of(node.first);
     if (node.second != 0) name += '/' + std::to_string(node.second);
     ever.insert(name);
-    const auto& at = one.renewed ? vote.renewed : vote.granted;
-    const std::int64_t its_ttl = one.renewed ? vote.renewed_ttl : vote.granted_ttl;
-    if (!at || *at < one.began || its_ttl < ttl_ms) continue;
+    const auto cast = std::ranges::find_if(vote.casts, [&](const Cast& each) {
+      return each.renews == one.renewed && each.at >= one.began && each.ttl_ms >= ttl_ms;
+    });
+    if (cast == vote.casts.end()) continue;
     if (!one.renewed && one.fence != 0 && !vote.numbers.contains(one.fence)) {
       other_number = true;
       continue;
     }
-    if (one.has_record && vote.members != nullptr) {
-      if (!one.list_moved && !accepts(*vote.members, one.list)) {
+    if (one.has_record && cast->members != nullptr) {
+      if (!one.list_moved && !accepts(*cast->members, one.list)) {
         of_old_list = true;
         continue;
       }
-      if (ttl_ms > longest_ttl_ms(*vote.members)) {
+      if (ttl_ms > longest_ttl_ms(*cast->members)) {
         too_long = true;
         continue;
       }
     }
-    voted.emplace(name, one.has_record ? vote.members : nullptr);
+    voted.emplace(name, one.has_record ? cast->members : nullptr);
     all.insert(std::move(name));
   }
   if (one.list_moved) return;
