@@ -131,7 +131,8 @@ void Observer::show(int node, int connection, int client) const {
   const Server& server = node_at(node);
   const Journal& journal = server.journal();
   const redis::Script* const script = script_of(journal.words());
-  if (journal.written().empty() && script != &redis::candidate_script) return;
+  const bool may_vote = script == &redis::renew_script || script == &redis::renew_all_script;
+  if (journal.written().empty() && script != &redis::candidate_script && !may_vote) return;
   const auto data = server.data.find(journal.database());
   if (data == server.data.end()) return;
   Referee::Executed step{

@@ -289,17 +289,17 @@ void Referee::look_at_counter(const Executed& step, const Request& request,
   }
 }
 
-/// Notes for which owners the node has voted with this command.
+/// Notes for which owners the node has voted with this command. A renewal may find that a key lives
+/// for long enough already.
 void Referee::look_at_votes(const Executed& step, const Request& request) {
   const std::int64_t now_ms = step.now_us / 1000;
   for (const Claim& claim : request.claims) {
-    std::size_t wrote = 0, owns = 0, is_new = 0;
+    std::size_t owns = 0, is_new = 0;
     for (const std::string& key : claim.keys) {
       const std::string readers = with_prefix(redis::readers_prefix, key);
       const bool written =
           step.journal.find(key) != nullptr || step.journal.find(readers) != nullptr;
-      if (written) ++wrote;
-      if (!written && request.kind != Kind::raise) continue;
+      if (!written && request.kind == Kind::acquire) continue;
       const Lives has = lives(after(step, key), after(step, readers), now_ms);
       const auto its = has.find(claim.token);
       if (its == has.end() || its->second.until < now_ms + claim.ttl_ms) continue;
@@ -323,11 +323,18 @@ void Referee::look_at_votes(const Executed& step, const Request& request) {
     }
     const bool voted = request.kind == Kind::raise     ? numbers.size() == 1
                        : request.kind == Kind::acquire ? is_new > 0
-                                                       : wrote > 0;
+                                                       : why_not_enrolled(step, request).empty();
     if (!voted) continue;
     Vote& vote = votes_[claim.token].of[{step.node, step.journal.database()}];
     if (numbers.size() == 1) vote.numbers.insert(static_cast<std::uint64_t>(*numbers.begin()));
-    if (request.kind == Kind::raise || claim.by_token) continue;
+    if (claim.by_token) continue;
+    if (request.kind == Kind::raise) {
+      // With a raise the node votes again, by the record that it has now.
+      for (Cast& each : vote.casts) {
+        if (!each.renews) each.members = members_of(step);
+      }
+      continue;
+    }
     vote.casts.push_back({step.now, claim.ttl_ms, request.kind == Kind::renew, members_of(step)});
   }
 }
