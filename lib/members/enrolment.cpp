@@ -363,6 +363,10 @@ void Enrolment::done(const Done& what) {
     if (!failed.why.empty()) not_voting_.why = failed.why;
     return go(Step::yielding);
   }
+  // The list may have become one for which the node has to wait longer, while it was repaired.
+  if (!candidacy_.ripe() && !core::planted(core::Mutant::repair_before_the_wait)) {
+    return go(Step::yielding);
+  }
   EnrolmentRecord record = wanted(repaired->as);
   record.nonce = core::planted(core::Mutant::record_without_nonce) ? "0" : candidacy_.nonce();
   record.floor = repaired->floor;

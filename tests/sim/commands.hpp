@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sim/database.hpp"
+#include "sim/journal.hpp"
 #include "sim/requests.hpp"
 
 namespace quorumlock::sim {
@@ -17,6 +18,7 @@ struct Moment {
   Database* keys = nullptr;
   std::int64_t now_us = 0;
   Connections* connections = nullptr;  ///< the connections that may get a message
+  Journal* journal = nullptr;          ///< null: nobody wants to know what is written
   [[nodiscard]] std::int64_t now_ms() const { return now_us / 1000; }
 };
 

@@ -143,6 +143,10 @@ std::string answer(Run& run, Arguments words) {
     return resp::error(run.refusals.growth);
   }
   run.has_written = run.has_written || writes;
+  const Moment& moment = run.moment;
+  if (writes && moment.journal != nullptr) {
+    moment.journal->note(*moment.keys, words, moment.now_ms());
+  }
   return command->run(run.moment, words);
 }
 

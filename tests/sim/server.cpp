@@ -119,9 +119,14 @@ void Server::promote(Data of_the_other) {
 bool Server::execute_next(int connection, TrueTime now) {
   if (!running_ || paused_ || connections.next(connection) == nullptr) return false;
   Connection& one = connections.at(connection);
-  one.output += execute(one, one.requests.take(), now);
+  journal_.begin(one.db, one.requests.take());
+  one.output += execute(one, journal_.words(), now);
   if (one.hung_up && one.requests.size() == 0) connections.drop(connection);
   return true;
+}
+
+Moment Server::moment_of(const Connection& connection, TrueTime now) {
+  return {&data[connection.db], wall_us(now), &connections, &journal_};
 }
 
 std::string Server::execute(Connection& connection, const Words& words, TrueTime now) {
@@ -144,7 +149,9 @@ std::string Server::execute(Connection& connection, const Words& words, TrueTime
                        "allowed in this context");
   }
   if (command->run != nullptr) {
-    return command->run({&data[connection.db], wall_us(now), &connections}, words);
+    const Moment moment = moment_of(connection, now);
+    if (command->is(Command::writes)) journal_.note(*moment.keys, words, moment.now_ms());
+    return command->run(moment, words);
   }
   return about_server(connection, command->name, words, now);
 }
@@ -197,8 +204,8 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
 
   const std::span<const std::string> given = std::span(words).subspan(3);
   const auto keys = static_cast<std::size_t>(*count);
-  return run_script(*known, {&data[connection.db], wall_us(now), &connections}, given.first(keys),
-                    given.subspan(keys), conditions.in_script());
+  return run_script(*known, moment_of(connection, now), given.first(keys), given.subspan(keys),
+                    conditions.in_script());
 }
 
 }  // namespace quorumlock::sim

@@ -41,6 +41,9 @@ class Server {
   /// Executes one command. Returns false if there is none, or if the server executes nothing now.
   bool execute_next(int connection, TrueTime now);
 
+  /// The last command, and what it has written.
+  [[nodiscard]] const Journal& journal() const { return journal_; }
+
   [[nodiscard]] std::int64_t wall_us(TrueTime now) const;
   /// Removes expired keys for good, as Redis does ten times a second: a clock that steps back does
   /// not bring them back.
@@ -81,6 +84,7 @@ class Server {
  private:
   void begin_run(TrueTime now);
   std::string execute(Connection& connection, const Words& words, TrueTime now);
+  Moment moment_of(const Connection& connection, TrueTime now);
   /// The command whose flags decide whether this one is refused.
   [[nodiscard]] const Command& flags_of(const Command& command, const Words& words) const;
   /// Executes a command that is about the server rather than its data.
@@ -90,6 +94,7 @@ class Server {
 
   ServerSettings settings_;
   ServerRun run_;
+  Journal journal_;
   std::optional<Data> file_;  // set once the file is no longer written to
   bool running_ = true;
   bool paused_ = false;

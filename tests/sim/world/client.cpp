@@ -79,6 +79,11 @@ void Client::list_changed() {
   }
 }
 
+std::string Client::member_name(int wire) const {
+  const int db = session->link(wire).endpoint().db;
+  return name_of(server_of(wire)) + (db != 0 ? "/" + std::to_string(db) : "");
+}
+
 int Client::number_of(int server) const {
   const std::vector<int>& nodes = session->nodes();
   const auto found = std::ranges::find(nodes, server, [this](int node) { return server_of(node); });

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "loop/session.hpp"
@@ -39,6 +40,8 @@ struct Client {
   [[nodiscard]] int server_of(int wire) const {
     return servers_[static_cast<std::size_t>(detail::node_of(wire))];
   }
+  /// The name, in lists of nodes, of the member at the other end of this wire.
+  [[nodiscard]] std::string member_name(int wire) const;
   /// The session's number of this server; -1 if the session's list lacks the server.
   [[nodiscard]] int number_of(int server) const;
 
@@ -57,6 +60,7 @@ struct Client {
   bool blames_itself = false;                 ///< the session just reported a standstill
   core::Time awake{};                         ///< when the process began or last went on
   std::vector<std::function<void()>> missed;  ///< actions held back while the process is stopped
+  TrueTime list_moved{};                      ///< when its list of nodes last changed
   TrueTime waking = TrueTime::max();          ///< when its next turn is planned
 
  private:

@@ -216,7 +216,9 @@ void Network::serve(int node) {
         trace("  node ", node + 1, " connection ", connection, " runs", words.substr(0, 200));
       }
       const Observer::Expected expected = world_.observer.before_command(node, *next);
-      server.execute_next(connection, now());
+      if (server.execute_next(connection, now())) {
+        world_.observer.show(node, connection, static_cast<int>(peers.at(connection).client));
+      }
       ++figures_.commands;
       if (server.connections.is_open(connection) &&
           server.connections.at(connection).refused_writes > 1) {

@@ -127,6 +127,26 @@ void Observer::after_command(int node, std::size_t client, const Expected& expec
   }
 }
 
+void Observer::show(int node, int connection, int client) const {
+  const Server& server = node_at(node);
+  const Journal& journal = server.journal();
+  const redis::Script* const script = script_of(journal.words());
+  const bool may_vote = script == &redis::renew_script || script == &redis::renew_all_script;
+  if (journal.written().empty() && script != &redis::candidate_script && !may_vote) return;
+  const auto data = server.data.find(journal.database());
+  if (data == server.data.end()) return;
+  Referee::Executed step{
+      node, server.run().name(), server.wall_us(now()), script, journal, data->second, now()};
+  step.connection = connection;
+  if (client >= 0) {
+    const Client& its = clients_[static_cast<std::size_t>(client)];
+    step.client = client;
+    step.life = its.life;
+    step.local = its.local(now());
+  }
+  checks_.referee.executed(step);
+}
+
 /// How much longer this owner has the key at this node, as seen there; zero if the owner does not
 /// have it.
 TrueTime Observer::time_of(int node, const Renewed& one) const {

@@ -294,10 +294,11 @@ void Operators::run(int node, const Words& words) {
   redis::append_command(bytes, std::vector<std::string_view>(words.begin(), words.end()));
   const int connection = server.connections.open();
   server.connections.feed(connection, bytes);
-  server.execute_next(connection, now());
+  const bool ran = server.execute_next(connection, now());
   const std::string said = server.connections.take_output(connection).substr(0, 2);
   trace("  node ", node + 1, " says to the operator: ", said);
   server.connections.drop(connection);
+  if (ran) world_.observer.show(node, connection, -1);
   world_.observer.look_at(node);
   if (!draw_.faults_follow_steps || said != ":1" || words[2] == "0") return;
   const auto phase = static_cast<MembersPhase>(words.back()[words.back().find(' ') + 1]);

@@ -1,5 +1,6 @@
 #include "sim/world/results.hpp"
 
+#include <algorithm>
 #include <variant>
 
 #include "sim/world/world.hpp"
@@ -24,6 +25,7 @@ void Results::carry_out(Client& client, const detail::Session::Output& output) {
     world_.network.shut(client, disconnect->wire);
   } else if (std::holds_alternative<Session::ListChanged>(output)) {
     client.list_changed();
+    client.list_moved = now();
   } else if (const auto* changed = std::get_if<Session::NodeChanged>(&output)) {
     const bool up = changed->state == core::LinkState::up;
     trace("client ", client.number + 1, " notes: node ", changed->node + 1,
@@ -46,6 +48,8 @@ void Results::carry_out(Client& client, const detail::Session::Output& output) {
     if (!one.held) return;
     ++figures_.renewed;
     trace("client ", client.number + 1, " has renewed operation ", one.number);
+    const core::Claim& claim = *client.session->engine().claim(renewed->claim);
+    checks_.referee.believes(believed(one, claim, renewed->valid_until, one.deadline));
     checks_.exclusion.renewed(one, one.valid_until, now());
     extended_to(one, renewed->valid_until);
   } else if (const auto* risk = std::get_if<core::AtRisk>(&output)) {
@@ -109,6 +113,7 @@ void Results::won(Client& client, const core::Acquired& acquired) {
       if (!scene_.healing) world_.faults.inject(draw_.faults[random_.index(draw_.faults.size())]);
     });
   }
+  checks_.referee.believes(believed(one, claim, one.deadline, core::Time()));
   checks_.exclusion.won(one, one.acquired);
   extended_to(one, one.deadline);
   if (draw_.by_token > 0 && draw_.has(Fault::drop_lock) && !one.brief && random_.one_in(3)) {
@@ -118,6 +123,33 @@ void Results::won(Client& client, const core::Acquired& acquired) {
   after(draw_span(one.in_crowd || one.brief ? draw_.delay / 4 : draw_.hold),
         [this, number = one.number] { world_.users.use(number); });
   world_.periods.won(one);
+}
+
+/// What the referee has to know of a lease that was acquired, or renewed: then it had an end
+/// before.
+Referee::Believed Results::believed(const Operation& one, const core::Claim& claim,
+                                    core::Time until, core::Time before) const {
+  const Client& client = clients_[one.client];
+  Referee::Believed believed;
+  believed.operation = one.number;
+  believed.client = one.client;
+  believed.token = one.token;
+  believed.renewed = before != core::Time();
+  believed.fence = draw_.fencing ? one.fence : 0;
+  believed.began = client.when(claim.round.start());
+  believed.start = claim.round.start();
+  believed.ttl = claim.round.ttl();
+  believed.now = client.local(now());
+  believed.until = until;
+  believed.until_before = before;
+  for (const int node : client.session->nodes()) {
+    believed.list.push_back(client.member_name(node));
+  }
+  std::ranges::sort(believed.list);
+  believed.list_moved = client.list_moved > believed.began;
+  believed.clock_stood = draw_.has(Fault::stand_still);
+  believed.has_record = draw_.fencing;
+  return believed;
 }
 
 void Results::refused(const Client& client, const core::Refused& refused) {

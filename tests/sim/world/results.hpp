@@ -14,6 +14,8 @@ class Results : Machine {
  private:
   void won(Client& client, const core::Acquired& acquired);
   void refused(const Client& client, const core::Refused& refused);
+  [[nodiscard]] Referee::Believed believed(const Operation& one, const core::Claim& claim,
+                                           core::Time until, core::Time before) const;
   void extended_to(Operation& one, core::Time deadline);
   Operation& of_lease(core::UserId user);
   /// Checks that a call is answered in time if a quorum of nodes answers: see Focus::silence.

@@ -7,6 +7,11 @@ Scene::Scene(const Draw& its_draw, std::ostream* trace)
       lock(draw.lock()),
       random(draw.seed),
       history(agenda, trace),
-      checks(draw, operations, history) {}
+      checks(
+          draw, operations, history,
+          [this](int server) {
+            return nodes[static_cast<std::size_t>(server)].wall_us(agenda.now());
+          },
+          [this](std::size_t operation) { return operations[operation].valid(agenda.now()); }) {}
 
 }  // namespace quorumlock::sim

@@ -110,6 +110,22 @@ TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
   EXPECT_EQ(without_marks(driver.it.enrolled().record), record_of(candidate));
 }
 
+TEST(Enrolment, ALongerWaitThatIsLearntDuringTheRepairIsWaitedFor) {
+  // Meanwhile the others have committed a list with a greater max_ttl.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+  driver.members.to_terms.max_ttl_ms = 60'000;
+  driver.it.follow(driver.now, all_agree(driver.members));
+  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  EXPECT_TRUE(driver.asks().starts_with("release quorumlock:repairer "));
+  driver.hear(1);
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_FALSE(driver.it.candidacy().ripe());
+}
+
 TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
   // The record has the floor, for all clients, and the time since when it stands.
   Driver driver;

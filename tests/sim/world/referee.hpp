@@ -1,0 +1,187 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "lock/types.hpp"
+#include "members/enrolment_record.hpp"
+#include "sim/journal.hpp"
+#include "sim/wall_clock.hpp"
+#include "sim/world/guards.hpp"
+#include "verbs/scripts.hpp"
+
+namespace quorumlock::sim {
+
+/// Steps the models of proof/ along a history. Each step of a node or of a client has to be an
+/// action of a model, and the guard of that action has to hold; else the step is reported as a
+/// violation when it is made. What a node is before and after a step is read from its keys. Of the
+/// clients' side the referee keeps which node has voted for which owner token, and what has been
+/// seen of the candidates.
+///
+/// A guard is checked as one who sees everything may check it: by the nodes' state at the moment of
+/// the step, not by what a client has heard. So it never refuses what the model allows.
+class Referee {
+ public:
+  /// A node's name and its key space, and who has asked.
+  struct Executed {
+    int node = 0;
+    std::string run;  ///< the server's present run
+    std::int64_t now_us = 0;
+    const redis::Script* script = nullptr;  ///< that was called; null: none
+    const Journal& journal;
+    const Database& keys;  ///< after the command
+    TrueTime now{};
+    int connection = 0;  ///< the server's number for it
+    int client = -1;     ///< -1: an operator
+    std::size_t life = 0;
+    core::Time local{};  ///< the client's clock
+  };
+  /// What a client believes that it has, once a majority has voted for it.
+  struct Believed {
+    std::size_t operation = 0, client = 0;
+    std::string token;
+    bool renewed = false;
+    std::uint64_t fence = 0;  ///< 0: no fencing
+    TrueTime began{};         ///< when the clock was read for the round
+    core::Time start{};       ///< the same by the client's clock
+    core::Duration ttl{};
+    core::Time now{}, until{}, until_before{};
+    redis::NodeNames list;     ///< the client's own
+    bool list_moved = false;   ///< the list has changed since the round began
+    bool clock_stood = false;  ///< the clock stood still, so `began` is not known
+    bool has_record = true;    ///< false: by a plain SET, which compares no record
+  };
+  using Report = std::function<void(std::string)>;
+  /// The TIME of this server now, in us.
+  using Times = std::function<std::int64_t(int)>;
+
+  /// Whether the holder believes in the lease of this operation now.
+  using IsHeld = std::function<bool(std::size_t)>;
+
+  /// Nothing is asked of the records of `liar`, and of what others do by its word; -1: nobody lies.
+  Referee(int servers, int liar, Report report, Times times, IsHeld is_held)
+      : servers_(servers),
+        liar_(liar),
+        report_(std::move(report)),
+        times_(std::move(times)),
+        is_held_(std::move(is_held)) {}
+
+  void executed(const Executed& step);
+  void believes(const Believed& believed);
+  /// Every guard that is checked.
+  static std::span<const Guard> guards();
+
+ private:
+  /// What the keys of a lock say of one claim.
+  struct Life {
+    std::int64_t until = 0;  ///< the last ms in which the claim's key is there
+    bool shared = false;
+  };
+  using Lives = std::map<std::string, Life, std::less<>>;
+  /// A claim that a command is about.
+  struct Claim {
+    std::string token;
+    std::vector<std::string> keys;      ///< under which nodes have the token
+    std::vector<std::string> counters;  ///< likewise, empty without fencing
+    std::int64_t ttl_ms = 0;
+    std::uint64_t fence = 0;
+    bool by_token = false;  ///< no lease's own renewal: nobody believes in it
+  };
+  enum class Kind { other, acquire, renew, raise, release };
+  struct Request {
+    Kind kind = Kind::other;
+    std::vector<Claim> claims;
+    const std::string* record = nullptr;  ///< the enrolment that it names; null: it names none
+  };
+  using NodeId = std::pair<int, int>;  ///< the server and the database
+  /// A grant, or a renewal, by a node.
+  struct Cast {
+    TrueTime at{};
+    std::int64_t ttl_ms = 0;
+    bool renews = false;
+    redis::SharedMembership members;  ///< its record's
+  };
+  /// How a node has voted for an owner token.
+  struct Vote {
+    std::vector<Cast> casts;
+    std::set<std::uint64_t> numbers;  ///< to which it has raised its counters for the claim
+  };
+  struct Votes {
+    std::map<NodeId, Vote> of;
+    /// Its deletes are on their way; they have come on these connections of nodes.
+    std::set<std::pair<int, int>> over = {};
+    std::optional<std::size_t> operation = {};  ///< which believes in it, or did
+  };
+  /// A candidate of a node that waits.
+  struct Candidate {
+    TrueTime put{};
+    std::vector<std::int64_t> times;  ///< of all servers, when it was put there
+  };
+  /// A list that nodes have committed to: founding, epoch, the list and its terms.
+  using Commit = std::tuple<std::uint64_t, std::uint32_t, redis::NodeNames, std::string>;
+  struct Committed {
+    std::set<std::string> on;
+    std::optional<TrueTime> decided = {};  ///< when a majority of the old list had committed
+    std::int64_t old_ttl_ms = 0;
+  };
+  /// The list that a node has settled, or would have if its change were withdrawn.
+  struct Settled {
+    std::uint32_t epoch;
+    const redis::NodeNames& list;
+    const redis::ListTerms& terms;
+    bool operator==(const Settled& other) const {
+      return epoch == other.epoch && list == other.list && terms == other.terms;
+    }
+  };
+  static Settled settled_of(const redis::Membership& its);
+  struct Watch {
+    std::string nonce;
+    core::Time since{};
+  };
+
+  [[nodiscard]] static Request read(const Executed& step);
+  [[nodiscard]] static const Value* before(const Executed& step, const std::string& key);
+  [[nodiscard]] static const Value* after(const Executed& step, const std::string& key);
+  [[nodiscard]] static Lives lives(const Value* lock, const Value* readers, std::int64_t now_ms);
+  void look_at_lock(const Executed& step, const Request& request, const std::string& key);
+  void look_at_counter(const Executed& step, const Request& request, const std::string& key);
+  void look_at_votes(const Executed& step, const Request& request);
+  void look_at_record(const Executed& step);
+  void look_at_candidate(const Executed& step);
+  [[nodiscard]] static bool is_forgotten(const Executed& step);
+  void look_at_list(const Executed& step, const std::string& had);
+  void look_at_settle(const Executed& step, const redis::Membership& its, const Settled& list);
+  void note_commit(const Executed& step, const redis::Membership& its);
+  void look_at_wait(const Executed& step, const redis::EnrolmentCandidate& candidate,
+                    const redis::EnrolmentRecord& record);
+  [[nodiscard]] static std::string why_not_enrolled(const Executed& step, const Request& request);
+  [[nodiscard]] redis::SharedMembership members_of(const std::string& record,
+                                                   const std::string& members);
+  [[nodiscard]] redis::SharedMembership members_of(const Executed& step);
+  void refuse(const Guard& guard, const std::string& what);
+  void refuse(const Guard& guard, const Executed& step, const std::string& what);
+
+  int servers_, liar_;
+  Report report_;
+  Times times_;
+  IsHeld is_held_;
+  std::unordered_map<std::string, Votes> votes_;                   ///< by owner token
+  std::set<std::string, std::less<>> drawn_;                       ///< the nonces of all candidates
+  std::map<std::string, Candidate> candidates_;                    ///< by their nonces
+  std::map<std::tuple<int, std::size_t, NodeId>, Watch> watches_;  ///< by client, its life, node
+  std::map<Commit, Committed> commits_;
+  std::unordered_map<std::string, redis::SharedMembership> known_;  ///< by record and members
+};
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,252 @@
+// The steps that change the record of a node, or the candidate of one that waits.
+#include <algorithm>
+#include <cstdlib>
+
+#include "lock/config.hpp"
+#include "sim/world/records.hpp"
+#include "sim/world/referee.hpp"
+
+namespace quorumlock::sim {
+
+using namespace std::chrono_literals;
+using redis::EnrolmentCandidate;
+using redis::EnrolmentRecord;
+using redis::Membership;
+using redis::MembersPhase;
+
+namespace {
+
+const std::string& enrolment_key() {
+  static const std::string key(redis::enrolment_key);
+  return key;
+}
+
+const std::string& candidate_key() {
+  static const std::string key(redis::candidate_key);
+  return key;
+}
+
+const std::string& members_key() {
+  static const std::string key(redis::members_key);
+  return key;
+}
+
+std::string text_in(const Value* value) {
+  const std::string* const text = value != nullptr ? value->text() : nullptr;
+  return text != nullptr ? *text : std::string();
+}
+
+/// How long a node waits before it votes by this record (terms.py).
+std::int64_t wait_ms(const Membership& its) {
+  switch (its.phase) {
+    case MembersPhase::settled: return its.to_terms.max_ttl_ms;
+    case MembersPhase::announced: return its.from_terms.max_ttl_ms;
+    case MembersPhase::unsettled: break;
+  }
+  return std::max(its.from_terms.max_ttl_ms, its.to_terms.max_ttl_ms);
+}
+
+/// The least N - q + 1 of the lists that this record names, of the others of a node.
+std::size_t least_witnesses(const Membership& its) {
+  const auto of = [](const redis::NodeNames& list) {
+    const std::size_t n = list.size();
+    return std::min(n - (n / 2 + 1) + 1, n - 1);
+  };
+  return its.phase == MembersPhase::settled ? of(its.to) : std::min(of(its.from), of(its.to));
+}
+
+}  // namespace
+
+/// Why this node may not vote for what the command asks; empty if it may.
+std::string Referee::why_not_enrolled(const Executed& step, const Request& request) {
+  if (request.record == nullptr) return {};
+  const std::string text = text_in(before(step, enrolment_key()));
+  if (text.empty()) return "has no record";
+  if (text != *request.record) return "has another record than the one that the client names";
+  const auto record = EnrolmentRecord::parse(text);
+  if (!record || !redis::is_this_run(record->run_id, step.run))
+    return "has a record of another run";
+  return {};
+}
+
+/// The membership of a node that votes; null if its record has none.
+redis::SharedMembership Referee::members_of(const Executed& step) {
+  return members_of(text_in(after(step, enrolment_key())), text_in(after(step, members_key())));
+}
+
+redis::SharedMembership Referee::members_of(const std::string& record, const std::string& members) {
+  const auto [found, is_new] = known_.try_emplace(record + '\n' + members);
+  if (is_new) {
+    const auto read = EnrolmentRecord::parse(record);
+    const auto its = read ? Membership::parse(members, read->members) : std::nullopt;
+    if (its) found->second = std::make_shared<const Membership>(*its);
+  }
+  return found->second;
+}
+
+void Referee::look_at_record(const Executed& step) {
+  const Journal::Before* const written = step.journal.find(enrolment_key());
+  if (written == nullptr) return;
+  const std::string had = text_in(*written ? &**written : nullptr);
+  const std::string has = text_in(after(step, enrolment_key()));
+  if (had == has || has.empty()) return;  // a node may forget at any time
+  const auto record = EnrolmentRecord::parse(has);
+  if (step.script == &redis::adopt_script) return look_at_list(step, had);
+  if (step.script != &redis::enrol_script || !record) {
+    return refuse(guard::enrol_same, step, "gets a record although nobody has waited");
+  }
+  const std::string stood = text_in(before(step, candidate_key()));
+  const std::string& named = step.journal.words()[3 + 4 + 2];
+  if (stood != named)
+    return refuse(guard::enrol_same, step, "is enrolled, and \"" + stood + "\" stands");
+  const auto candidate = EnrolmentCandidate::parse(stood);
+  if (!candidate || !redis::is_this_run(candidate->record.run_id, step.run) ||
+      !redis::is_this_run(record->run_id, step.run)) {
+    return refuse(guard::enrol_run, step, "is enrolled by a candidate of another run");
+  }
+  if (record->nonce != candidate->record.nonce) {
+    refuse(guard::enrol_nonce, step, "is enrolled with another nonce than its candidate's");
+  }
+  look_at_wait(step, *candidate, *record);
+  if (const redis::SharedMembership its = members_of(step)) note_commit(step, *its);
+}
+
+/// Whether this step takes the node's record away: it forgets, as a node may at any time.
+bool Referee::is_forgotten(const Executed& step) {
+  const Journal::Before* const written = step.journal.find(enrolment_key());
+  return written != nullptr && after(step, enrolment_key()) == nullptr;
+}
+
+Referee::Settled Referee::settled_of(const Membership& its) {
+  switch (its.phase) {
+    case MembersPhase::settled: return {its.epoch, its.to, its.to_terms};
+    case MembersPhase::announced: return {its.epoch, its.from, its.from_terms};
+    case MembersPhase::unsettled: break;
+  }
+  return {its.epoch - 1, its.from, its.from_terms};
+}
+
+/// Checks a step of a change of the list. It may be several steps at once: a node that has missed
+/// some is brought to where the others are.
+void Referee::look_at_list(const Executed& step, const std::string& had) {
+  const redis::SharedMembership is = members_of(step);
+  const redis::SharedMembership was = members_of(had, text_in(before(step, members_key())));
+  if (is == nullptr || was == nullptr || step.node == liar_) return;
+  const Settled now = settled_of(*is), then = settled_of(*was);
+  const bool settles = is->founding == was->founding && now.epoch > then.epoch;
+  const bool from_here = was->phase != MembersPhase::unsettled || now.list == was->to;
+  const bool stays = is->founding == was->founding && now == then &&
+                     (was->phase != MembersPhase::unsettled ||
+                      (is->phase == MembersPhase::unsettled && is->to == was->to));
+  if (!stays && !(settles && (from_here || now.epoch > was->epoch))) {
+    refuse(guard::list_step, step, "goes from " + was->text() + " to " + is->text());
+  }
+  if (settles) look_at_settle(step, *is, now);
+  note_commit(step, *is);
+}
+
+/// Notes on which nodes a list is committed, and when a majority of the list before it was.
+void Referee::note_commit(const Executed& step, const Membership& its) {
+  if (its.phase != MembersPhase::unsettled) return;
+  Committed& commit = commits_[{its.founding, its.epoch, its.to, its.to_terms.to_string()}];
+  commit.on.insert(its.name);
+  commit.old_ttl_ms = std::max(commit.old_ttl_ms, its.from_terms.max_ttl_ms);
+  const auto seen = static_cast<std::size_t>(std::ranges::count_if(
+      its.from, [&commit](const std::string& name) { return commit.on.contains(name); }));
+  if (!commit.decided && seen >= its.from.size() / 2 + 1) commit.decided = step.now;
+}
+
+/// Checks that a list which is settled on a node was decided, and that old leases are over since.
+void Referee::look_at_settle(const Executed& step, const Membership& its, const Settled& list) {
+  if (liar_ >= 0) return;
+  const auto found = commits_.find({its.founding, list.epoch, list.list, list.terms.to_string()});
+  if (found == commits_.end() || !found->second.decided) {
+    return refuse(guard::settle_decided, step, "settles " + its.text());
+  }
+  const auto passed = static_cast<double>((step.now - *found->second.decided).count());
+  const double wait = static_cast<double>(found->second.old_ttl_ms) * 1e6;
+  if (passed * (1 + core::Config().drift_factor) < wait) {
+    refuse(guard::settle_waits, step,
+           "settles " + its.text() + " before " + std::to_string(found->second.old_ttl_ms) +
+               " ms have passed since the commit");
+  }
+}
+
+/// Checks that a node that is enrolled has waited: by its own clock and those of enough witnesses,
+/// or by the clock of the client.
+void Referee::look_at_wait(const Executed& step, const EnrolmentCandidate& candidate,
+                           const EnrolmentRecord& record) {
+  const redis::SharedMembership its = members_of(step);
+  if (its == nullptr) return refuse(guard::due_waited, step, "is enrolled without a list of nodes");
+  const std::int64_t wait = wait_ms(*its);
+  // Each TIME is read in whole ms of a clock that counts us.
+  const auto passed = [wait](std::int64_t us) { return us + 1000 >= wait * 1000; };
+  std::size_t witnesses = 0;
+  for (const auto& [name, time] : candidate.times) {
+    if (passed(times_(server_named(name)) - time)) ++witnesses;
+  }
+  if (passed(step.now_us - candidate.begun) && witnesses >= least_witnesses(*its)) return;
+  const NodeId node{step.node, step.journal.database()};
+  const auto watch = watches_.find({step.client, step.life, node});
+  if (watch != watches_.end() && watch->second.nonce == record.nonce) {
+    const auto watched = static_cast<double>((step.local - watch->second.since) / 1us);
+    if (passed(static_cast<std::int64_t>(watched * (1 + core::Config().drift_factor)))) return;
+  }
+  refuse(guard::due_waited, step,
+         "is enrolled before " + std::to_string(wait) + " ms have passed since its candidate");
+}
+
+void Referee::look_at_candidate(const Executed& step) {
+  const bool looks = step.script == &redis::candidate_script;
+  const Journal::Before* const written = step.journal.find(candidate_key());
+  if (written == nullptr && !looks) return;
+  const NodeId node{step.node, step.journal.database()};
+  const std::string had = text_in(before(step, candidate_key()));
+  const std::string has = text_in(after(step, candidate_key()));
+  const auto candidate = EnrolmentCandidate::parse(has);
+  if (!candidate) return;
+  const std::string& nonce = candidate->record.nonce;
+  const auto stood = EnrolmentCandidate::parse(had);
+  if (had == has) {
+    // A look.
+  } else if (step.script == &redis::witness_script) {
+    const bool same = stood && had == step.journal.words()[4] && stood->record.nonce == nonce &&
+                      stood->begun == candidate->begun;
+    if (!same) refuse(guard::witness_same, step, "gets witnesses of another candidate");
+    const Candidate& its = candidates_[nonce];
+    for (const auto& [name, time] : candidate->times) {
+      const auto server = static_cast<std::size_t>(server_named(name));
+      if (server >= its.times.size()) continue;
+      // A clock that was set since says nothing.
+      const std::int64_t gained = times_(static_cast<int>(server)) - its.times[server];
+      if (std::abs(gained - (step.now - its.put) / 1us) > (step.now - its.put) / 40us) continue;
+      // So does one that was wrong when it was read: it showed a time from before the history.
+      const std::int64_t sooner = its.times[server] - time;
+      if (sooner > 0 && sooner <= step.now / 1us) {
+        refuse(guard::witness_after, step, "gets a TIME of " + name + " from before its candidate");
+      }
+    }
+  } else {
+    // A client that greeted the node while that had another name for its run does not know the
+    // record: its candidate stands beside that.
+    const auto record = EnrolmentRecord::parse(text_in(after(step, enrolment_key())));
+    if (record && redis::is_this_run(record->run_id, candidate->record.run_id)) {
+      refuse(guard::see_blank, step, "gets a candidate although it is enrolled");
+    }
+    if (!drawn_.insert(nonce).second) {
+      refuse(guard::see_new, step, "gets a candidate with a nonce that was used before");
+    }
+    if (candidate->begun != step.now_us || !candidate->times.empty()) {
+      refuse(guard::see_age, step, "gets a candidate that is older than this moment");
+    }
+    Candidate& its = candidates_[nonce];
+    its.put = step.now;
+    its.times.clear();
+    for (int server = 0; server < servers_; ++server) its.times.push_back(times_(server));
+  }
+  if (!looks || step.client < 0) return;
+  Watch& watch = watches_[{step.client, step.life, node}];
+  if (watch.nonce != nonce) watch = {nonce, step.local};
+}
+
+}  // namespace quorumlock::sim
