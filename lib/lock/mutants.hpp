@@ -116,6 +116,7 @@ enum class Mutant {
   counters_not_repaired,
   founding_without_id,
   founding_of_two_lists,
+  founded_beside_a_record,
   nodes_left_behind,
   hopeless_list_kept,
   names_without_a_database,

@@ -23,6 +23,10 @@ const std::string& name_of(const NodeRecord& node) {
   return node.membership ? node.membership->name : node.name;
 }
 
+bool has_record(const NodeRecord& node) {
+  return node.membership != nullptr;
+}
+
 std::uint64_t draw(core::Random& random) {
   std::uint64_t number = planted(Mutant::founding_without_id) ? 1 : 0;
   while (number == 0) random.fill(std::as_writable_bytes(std::span(&number, 1)));
@@ -69,6 +73,7 @@ void Electorate::take_names(std::span<const NodeRecord> nodes) {
   std::ranges::sort(list);
   if (list == list_) return;
   if (!list_.empty() && !planted(Mutant::founding_of_two_lists)) own_ = draw(random_);
+  waited_.clear();
   list_ = std::move(list);
 }
 
@@ -248,7 +253,8 @@ std::vector<Ruling> Electorate::decide(std::span<const NodeRecord> nodes) {
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].membership) {
-      admit(judged[i], founding);
+      const bool founder = !founding.empty() || is_founder(nodes, i);
+      admit(judged[i], founder ? founding : vouched_for_by_too_few());
     } else if (!judged[i].refusal.empty()) {
       judged[i].outdated = is_outdated(*nodes[i].membership);
     }
@@ -353,6 +359,12 @@ const NodeNames* Electorate::perhaps_ours(const Membership& its,
 }
 
 /// Decides with which membership a node without a record may be enrolled.
+std::string Electorate::vouched_for_by_too_few() const {
+  const Membership& as = likely_ ? *likely_ : *founded_.front().membership;
+  return "is vouched for by only " + std::to_string(stand_) + " of the " +
+         std::to_string(as.vouchers_needed()) + " nodes that it takes: run quorumlock enroll";
+}
+
 void Electorate::admit(Ruling& its, const std::string& founding_waits) const {
   const std::string& name = its.founded->name;
   if (std::ranges::count(list_, name) > 1) {
@@ -361,6 +373,7 @@ void Electorate::admit(Ruling& its, const std::string& founding_waits) const {
   }
   if (state_) {
     its.admitted = std::make_shared<Membership>(state_->for_node(name));
+    its.vouched_for = true;
   } else if (likely_ && vouched_) {
     its.admitted = std::make_shared<Membership>(likely_->for_node(name));
   } else if (founds_ && (founding_waits.empty() || vouched_)) {
@@ -368,9 +381,7 @@ void Electorate::admit(Ruling& its, const std::string& founding_waits) const {
   } else if (founds_) {
     its.why_not = founding_waits;
   } else if (likely_) {
-    its.why_not = "is vouched for by only " + std::to_string(stand_) + " of the " +
-                  std::to_string(likely_->vouchers_needed()) +
-                  " nodes that it takes: run quorumlock enroll";
+    its.why_not = vouched_for_by_too_few();
   } else {
     its.why_not = "is vouched for by no node, since those that have a record refuse our list";
   }
@@ -391,7 +402,7 @@ void Electorate::look_together(std::span<const NodeRecord> nodes, std::vector<Ru
 
 /// The reason why the list cannot be founded yet; empty if there is none.
 std::string Electorate::founding_waits_for(std::span<const NodeRecord> nodes,
-                                           std::span<const Ruling> judged) const {
+                                           std::span<const Ruling> judged) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeRecord& node = nodes[i];
     if (node.membership) continue;  // it has this founding, see propose()
@@ -404,7 +415,18 @@ std::string Electorate::founding_waits_for(std::span<const NodeRecord> nodes,
   if (std::ranges::any_of(judged, &Ruling::to_look)) {
     return "is enrolled anew once all nodes of the list have been seen to wait together";
   }
+  if (std::ranges::any_of(nodes, has_record)) return {};
+  waited_.clear();
+  for (const NodeRecord& node : nodes) waited_.push_back(node.nonce);
   return {};
+}
+
+/// Whether this node has the candidate with which it waited together with all others, if the
+/// founding has begun with a record of one of them.
+bool Electorate::is_founder(std::span<const NodeRecord> nodes, std::size_t i) const {
+  return std::ranges::none_of(nodes, has_record) ||
+         (i < waited_.size() && nodes[i].nonce == waited_[i]) ||
+         planted(Mutant::founded_beside_a_record);
 }
 
 }  // namespace quorumlock::redis

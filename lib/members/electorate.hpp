@@ -32,7 +32,9 @@ namespace quorumlock::redis {
 ///   founding, and of two the smaller one stays. A record of another founding stops that, and so
 ///   does a record of another list that a node had before it was restarted. There must be a moment
 ///   at which all of them had waited long enough: an earlier look at one node proves nothing, since
-///   a client with another list may have replaced its candidate since.
+///   a client with another list may have replaced its candidate since. Once a node has a record,
+///   the others follow only with the candidates of that moment: a node that has forgotten the
+///   record of this founding may have a new candidate for it.
 class Electorate {
  public:
   explicit Electorate(core::Random& random, NamedTerms named = {});
@@ -69,10 +71,12 @@ class Electorate {
   [[nodiscard]] bool may_be_ours(const NodeNames& list, std::span<const NodeRecord> nodes) const;
   [[nodiscard]] const NodeNames* perhaps_ours(const Membership& its,
                                               std::span<const NodeRecord> nodes) const;
+  [[nodiscard]] bool is_founder(std::span<const NodeRecord> nodes, std::size_t i) const;
+  [[nodiscard]] std::string vouched_for_by_too_few() const;
   void admit(Ruling& its, const std::string& founding_waits) const;
   static void look_together(std::span<const NodeRecord> nodes, std::vector<Ruling>& judged);
   [[nodiscard]] std::string founding_waits_for(std::span<const NodeRecord> nodes,
-                                               std::span<const Ruling> judged) const;
+                                               std::span<const Ruling> judged);
 
   /// How a node would be enrolled in a list that is founded now.
   struct Founded {
@@ -98,6 +102,8 @@ class Electorate {
   /// The state at which most voters stand, or else most of those that ask for too much.
   SharedMembership likely_;
   int stand_ = 0;  ///< how many stand at likely_
+  /// The nonces with which all nodes waited together, by node, before any of them had a record.
+  std::vector<std::string> waited_;
   /// The nodes that judged_ is about; empty once the operator has vouched.
   std::vector<NodeRecord> asked_;
   std::vector<Ruling> judged_;

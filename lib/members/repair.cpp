@@ -86,7 +86,6 @@ bool Repair::vouches(const redis::Membership& its) const {
 /// False if enough nodes vouch for the node, and too few of them can be asked now.
 bool Repair::choose_sources() {
   std::vector<int> quarantined;
-  redis::NodeNames vouch;  // whether they can be asked or not
   const std::uint64_t limit = counts_up_to();
   for (const int node : session_.nodes()) {
     const core::LinkState state = session_.link(node).state();
@@ -95,9 +94,6 @@ bool Repair::choose_sources() {
     const redis::Enrolment::Standing its = enrolment.standing();
     if (its == redis::Enrolment::Standing::waiting && state == core::LinkState::quarantined)
       quarantined.push_back(node);
-    if (its == redis::Enrolment::Standing::enrolled && vouches(*enrolment.enrolled().membership)) {
-      vouch.push_back(enrolment.enrolled().membership->name);
-    }
     if (state != core::LinkState::up) continue;
     job_.clocks.push_back(node);
     job_.sources.push_back({node, enrolment.enrolled().record});
@@ -131,7 +127,7 @@ bool Repair::choose_sources() {
     job_.spare.clear();  // all are read
     for (const int node : quarantined) job_.sources.push_back({node, {}});
   }
-  return job_.from_quorum || !job_.as.is_vouched_for_by(vouch) ||
+  return job_.from_quorum || !session_.link(job_.target).enrolment().ruling().vouched_for ||
          planted(Mutant::repaired_without_vouchers);
 }
 

@@ -21,7 +21,8 @@ struct NodeRecord {
   SharedMembership remembered{};
   /// The list that its candidate was made for, if it waits with a candidate.
   std::optional<MembersMark> candidate{};
-  bool ripe = false;  ///< it has waited long enough, since ripe_since
+  std::string nonce{};  ///< that candidate's
+  bool ripe = false;    ///< it has waited long enough, since ripe_since
   core::Time ripe_since{};
   /// Until when the candidate is known to have stood.
   core::Time seen{};
@@ -66,6 +67,9 @@ struct Ruling {
   bool perhaps_ours = false;
   /// How a node without a record may be enrolled now, or why it may not.
   SharedMembership admitted{};
+  /// Enough nodes vouch for that: if they cannot be asked now, the node waits for them. Otherwise
+  /// the list is founded, or an operator vouches.
+  bool vouched_for = false;
   std::string why_not{};
   /// How the node would be enrolled in a list that is founded now; never null.
   SharedMembership founded = std::make_shared<Membership>();

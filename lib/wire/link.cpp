@@ -199,6 +199,7 @@ NodeRecord Link::record() const {
   if (enrolled) record.membership = its.enrolled().membership;
   if (!enrolled) record.remembered = its.candidacy().remembered();
   record.candidate = its.candidacy().mark();
+  if (record.candidate) record.nonce = its.candidacy().nonce();
   record.ripe = its.ripe();
   record.ripe_since = its.candidacy().until();
   record.seen = its.candidacy().seen();

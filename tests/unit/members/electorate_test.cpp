@@ -360,6 +360,28 @@ TEST_F(ElectorateTest, AListIsFoundedOnlyIfAllItsNodesWereSeenToWaitAtOneMoment)
   EXPECT_FALSE(judged[0].to_look);
 }
 
+TEST_F(ElectorateTest, ANodeThatForgotIsNoFounderBesideARecord) {
+  // The three wait together, and a is enrolled first. Since then c was enrolled, too, and has
+  // forgotten: its candidate, of the same founding, is another one.
+  NodeRecord b = waiting("b", 3, list_abc), c = waiting("c", 3, list_abc);
+  b.nonce = "b1";
+  c.nonce = "c1";
+  EXPECT_TRUE(judge({waiting("a", 3, list_abc), b, c})[2].admitted);
+  c.nonce = "c2";
+  const NodeRecord a = with("a", settled(list_abc, 0, 3));
+  const auto judged = judge({a, b, c});
+  EXPECT_EQ(*judged[1].admitted, settled(list_abc, 0, 3).for_node("b"));
+  EXPECT_FALSE(judged[2].admitted);
+  EXPECT_EQ(judged[2].why_not,
+            "is vouched for by only 1 of the 2 nodes that it takes: run quorumlock enroll");
+  // A client that did not see them wait together cannot tell the two apart.
+  EXPECT_FALSE(redis::Electorate(random).judge(std::vector{a, b, c})[1].admitted);
+  // b is let in, and the two vouch for c.
+  const auto later = judge({a, with("b", settled(list_abc, 0, 3)), c});
+  EXPECT_TRUE(later[2].admitted);
+  EXPECT_TRUE(later[2].vouched_for);
+}
+
 TEST_F(ElectorateTest, ARecordStopsAFoundingOfTheOthers) {
   // a remembers an earlier founding: b and c may not begin another one, or a node that
   // is away could remember more than a.
