@@ -56,6 +56,11 @@ class Court {
     const Value* const value = keys[node].find(enrolment, now_ms());
     return value != nullptr ? *value->text() : "";
   }
+  [[nodiscard]] std::optional<Membership> members_of(int node) const {
+    const auto its = redis::EnrolmentRecord::parse(record_of(node));
+    if (!its) return std::nullopt;
+    return Membership::parse(*keys[node].find(members, now_ms())->text(), its->members);
+  }
   [[nodiscard]] std::int64_t now_ms() const { return (begin_us + now / 1us) / 1000; }
 
   /// A node runs a script, which writes this.
@@ -179,8 +184,11 @@ class Court {
   TrueTime now = 1s;
   bool held = true;
   bool clocks_stand = false;
-  Referee referee{3, -1, [this](const std::string& what) { said.push_back(what); },
+  Referee referee{3,
+                  -1,
+                  [this](const std::string& what) { said.push_back(what); },
                   [this](int) { return begin_us + (clocks_stand ? TrueTime(1s) : now) / 1us; },
+                  [this](int node) { return members_of(node); },
                   [this](std::size_t) { return held; }};
 };
 
@@ -649,6 +657,19 @@ const std::vector<Story>& stories() {
          Membership its = announced("n1");
          its.from = {"n1", "n5"};
          c.adopt(0, its);
+       }},
+      {guard::enrol_vouched,
+       [](C c) {
+         const std::string named = wait_begins(c);
+         c.now += 1000ms;
+         c.let_in(0, named, "a");
+       },
+       [](C c) {
+         c.forget(1);
+         c.put_candidate(1, "b");
+         const std::string named = wait_begins(c);
+         c.now += 1000ms;
+         c.let_in(0, named, "a");
        }},
       {guard::settle_decided,
        [change](C c) {

@@ -74,6 +74,7 @@ inline constexpr Guard win_asked{"members", "win",
                                  "the votes hold a majority of what each record asks for"};
 // Lists of nodes.
 inline constexpr Guard list_step{"members", "announce", "(a step of a change, from where it is)"};
+inline constexpr Guard enrol_vouched{"members", "enrol", "N - q + 1 nodes vouch"};
 inline constexpr Guard settle_decided{"members", "look",
                                       "a commit is seen on a majority of the old list"};
 inline constexpr Guard settle_waits{"exclusion", "settle", "the settle waits for the old max_ttl"};

@@ -98,6 +98,7 @@ void Recovery::watch() {
 void Recovery::vouch() {
   trace("the operator vouches for the nodes that forgot");
   watch();
+  checks_.referee.ask_for_no_vouchers();
   Client& operators = clients_.front();
   operators.session->vouch(operators.local(now()));
   world_.processes.turn(operators);

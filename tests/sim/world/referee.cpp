@@ -361,7 +361,7 @@ std::span<const Guard> Referee::guards() {
       due_waited,     enrol_same,    enrol_run,        enrol_nonce,     own_token,
       margin,         win_votes,     win_again_votes,  win_again_end,   renew_margin,
       within_max_ttl, decide_number, decide_in_time,   vote_accepts,    win_own_list,
-      win_asked,      list_step,     settle_decided,   settle_waits};
+      win_asked,      list_step,     enrol_vouched,    settle_decided,  settle_waits};
   return all;
 }
 

@@ -66,19 +66,25 @@ class Referee {
   /// The TIME of this server now, in us.
   using Times = std::function<std::int64_t(int)>;
 
+  /// What the record of this server says now; nothing if it has no record of its present run.
+  using Members = std::function<std::optional<redis::Membership>(int)>;
   /// Whether the holder believes in the lease of this operation now.
   using IsHeld = std::function<bool(std::size_t)>;
 
   /// Nothing is asked of the records of `liar`, and of what others do by its word; -1: nobody lies.
-  Referee(int servers, int liar, Report report, Times times, IsHeld is_held)
+  Referee(int servers, int liar, Report report, Times times, Members members, IsHeld is_held)
       : servers_(servers),
         liar_(liar),
         report_(std::move(report)),
         times_(std::move(times)),
+        members_now_(std::move(members)),
         is_held_(std::move(is_held)) {}
 
   void executed(const Executed& step);
   void believes(const Believed& believed);
+  /// From now on nobody has to vouch for a node that is let in: an operator does, or nodes lose the
+  /// texts of their lists.
+  void ask_for_no_vouchers() { vouched_ = true; }
   /// Every guard that is checked.
   static std::span<const Guard> guards();
 
@@ -126,7 +132,8 @@ class Referee {
   /// A candidate of a node that waits.
   struct Candidate {
     TrueTime put{};
-    std::vector<std::int64_t> times;  ///< of all servers, when it was put there
+    std::vector<std::int64_t> times;       ///< of all servers, when it was put there
+    std::vector<redis::Membership> stood;  ///< what the nodes stood at then, and since
   };
   /// A list that nodes have committed to: founding, epoch, the list and its terms.
   using Commit = std::tuple<std::uint64_t, std::uint32_t, redis::NodeNames, std::string>;
@@ -163,6 +170,9 @@ class Referee {
   void look_at_list(const Executed& step, const std::string& had);
   void look_at_settle(const Executed& step, const redis::Membership& its, const Settled& list);
   void note_commit(const Executed& step, const redis::Membership& its);
+  void look_at_vouchers(const Executed& step, const std::string& nonce,
+                        const redis::Membership& its);
+  void stands(const redis::Membership& its);
   void look_at_wait(const Executed& step, const redis::EnrolmentCandidate& candidate,
                     const redis::EnrolmentRecord& record);
   [[nodiscard]] static std::string why_not_enrolled(const Executed& step, const Request& request);
@@ -173,14 +183,17 @@ class Referee {
   void refuse(const Guard& guard, const Executed& step, const std::string& what);
 
   int servers_, liar_;
+  bool vouched_ = false;
   Report report_;
   Times times_;
+  Members members_now_;
   IsHeld is_held_;
   std::unordered_map<std::string, Votes> votes_;                   ///< by owner token
   std::set<std::string, std::less<>> drawn_;                       ///< the nonces of all candidates
   std::map<std::string, Candidate> candidates_;                    ///< by their nonces
   std::map<std::tuple<int, std::size_t, NodeId>, Watch> watches_;  ///< by client, its life, node
   std::map<Commit, Committed> commits_;
+  std::set<std::pair<std::uint64_t, std::string>> founded_;  ///< nodes that were in a founding
   std::unordered_map<std::string, redis::SharedMembership> known_;  ///< by record and members
 };
 

@@ -46,6 +46,13 @@ std::int64_t wait_ms(const Membership& its) {
   return std::max(its.from_terms.max_ttl_ms, its.to_terms.max_ttl_ms);
 }
 
+/// How far a record is on, as members.py counts it.
+std::uint64_t rank(const Membership& its) {
+  const std::uint64_t epoch = 4 * std::uint64_t{its.epoch};
+  if (its.phase == MembersPhase::unsettled) return epoch;
+  return its.phase == MembersPhase::settled ? epoch + 1 : epoch + 2;
+}
+
 /// The least N - q + 1 of the lists that this record names, of the others of a node.
 std::size_t least_witnesses(const Membership& its) {
   const auto of = [](const redis::NodeNames& list) {
@@ -108,7 +115,55 @@ void Referee::look_at_record(const Executed& step) {
     refuse(guard::enrol_nonce, step, "is enrolled with another nonce than its candidate's");
   }
   look_at_wait(step, *candidate, *record);
-  if (const redis::SharedMembership its = members_of(step)) note_commit(step, *its);
+  if (const redis::SharedMembership its = members_of(step)) {
+    look_at_vouchers(step, record->nonce, *its);
+    stands(*its);
+    note_commit(step, *its);
+  }
+}
+
+/// Notes what a node stands at now, for those that wait.
+void Referee::stands(const Membership& its) {
+  founded_.emplace(its.founding, its.name);
+  for (auto& [nonce, candidate] : candidates_) candidate.stood.push_back(its);
+}
+
+/// Checks that enough nodes vouch for what a node is let in as: since its candidate was put there
+/// they have stood at that, or not as far on. Nodes that found a list need nobody.
+void Referee::look_at_vouchers(const Executed& step, const std::string& nonce,
+                               const Membership& its) {
+  const bool of_databases = std::ranges::any_of(
+      its.to, [](const std::string& name) { return name.find('/') != name.npos; });
+  if (liar_ >= 0 || vouched_ || of_databases) return;
+  std::vector<Membership> present;
+  for (int server = 0; server < servers_; ++server) {
+    if (const auto is = members_now_(server)) present.push_back(*is);
+  }
+  if (its.epoch == 0 && its.phase == MembersPhase::settled) {
+    const bool first = std::ranges::none_of(present, [&its](const Membership& one) {
+      return one.name != its.name && one.founding == its.founding;
+    });
+    // All nodes forgot, and a client founds the list, perhaps once more by a candidate of before.
+    if (first) std::erase_if(founded_, [&](const auto& one) { return one.first == its.founding; });
+    if (!founded_.contains({its.founding, its.name})) return;
+  }
+  std::vector<Membership> stood = candidates_[nonce].stood;
+  stood.insert(stood.end(), present.begin(), present.end());
+  std::set<std::string> vouch;
+  for (const Membership& one : stood) {
+    if (one.name == its.name || one.founding != its.founding) continue;
+    if (rank(one) <= rank(its)) vouch.insert(one.name);
+  }
+  const auto cover = [&vouch](const redis::NodeNames& list) {
+    const auto count = static_cast<std::size_t>(std::ranges::count_if(
+        list, [&vouch](const std::string& name) { return vouch.contains(name); }));
+    return count >= list.size() - (list.size() / 2 + 1) + 1;
+  };
+  const bool enough = (its.phase == MembersPhase::announced || cover(its.to)) &&
+                      (its.phase == MembersPhase::settled || cover(its.from));
+  if (enough) return;
+  refuse(guard::enrol_vouched, step,
+         "is let in as " + its.text() + " by the word of " + std::to_string(vouch.size()));
 }
 
 /// Whether this step takes the node's record away: it forgets, as a node may at any time.
@@ -142,6 +197,7 @@ void Referee::look_at_list(const Executed& step, const std::string& had) {
     refuse(guard::list_step, step, "goes from " + was->text() + " to " + is->text());
   }
   if (settles) look_at_settle(step, *is, now);
+  stands(*is);
   note_commit(step, *is);
 }
 
@@ -242,7 +298,13 @@ void Referee::look_at_candidate(const Executed& step) {
     Candidate& its = candidates_[nonce];
     its.put = step.now;
     its.times.clear();
-    for (int server = 0; server < servers_; ++server) its.times.push_back(times_(server));
+    for (int server = 0; server < servers_; ++server) {
+      its.times.push_back(times_(server));
+      if (const auto is = members_now_(server)) {
+        founded_.emplace(is->founding, is->name);
+        its.stood.push_back(*is);
+      }
+    }
   }
   if (!looks || step.client < 0) return;
   Watch& watch = watches_[{step.client, step.life, node}];

@@ -1,5 +1,7 @@
 #include "sim/world/scene.hpp"
 
+#include "sim/world/records.hpp"
+
 namespace quorumlock::sim {
 
 Scene::Scene(const Draw& its_draw, std::ostream* trace)
@@ -11,6 +13,9 @@ Scene::Scene(const Draw& its_draw, std::ostream* trace)
           draw, operations, history,
           [this](int server) {
             return nodes[static_cast<std::size_t>(server)].wall_us(agenda.now());
+          },
+          [this](int server) {
+            return membership_of(nodes[static_cast<std::size_t>(server)], agenda.now());
           },
           [this](std::size_t operation) { return operations[operation].valid(agenda.now()); }) {}
 
