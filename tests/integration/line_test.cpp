@@ -271,7 +271,8 @@ TEST_F(Line, AnEntryRemovedByHandBlocksNobody) {
 
 TEST_F(Line, AReleaseSendsAMessageOnlyIfSomebodyIsInIt) {
   // A waiter in no order finds the lock free when it looks, and nobody listens. With a waiter in
-  // the line each node sends one message.
+  // the line a majority of the nodes sends messages: a node that is late may find that it has left,
+  // and one that is early sends another if the waiter gives its vote back and tries again.
   Coordinator holder = connect();
   Coordinator waiter = connect();
   warm(waiter);
@@ -300,7 +301,7 @@ TEST_F(Line, AReleaseSendsAMessageOnlyIfSomebodyIsInIt) {
       EXPECT_EQ(messages(), before);
     }
   }
-  EXPECT_TRUE(eventually([&] { return messages() == before + 5; }));
+  EXPECT_TRUE(eventually([&] { return messages() >= before + 3; }));
 }
 
 TEST_F(Line, WithoutFencingWaitsInOrderIfAskedTo) {
