@@ -358,13 +358,13 @@ const NodeNames* Electorate::perhaps_ours(const Membership& its,
   return serves_both && may_be_ours(its.from, nodes) ? &its.from : nullptr;
 }
 
-/// Decides with which membership a node without a record may be enrolled.
 std::string Electorate::vouched_for_by_too_few() const {
   const Membership& as = likely_ ? *likely_ : *founded_.front().membership;
   return "is vouched for by only " + std::to_string(stand_) + " of the " +
          std::to_string(as.vouchers_needed()) + " nodes that it takes: run quorumlock enroll";
 }
 
+/// Decides with which membership a node without a record may be enrolled.
 void Electorate::admit(Ruling& its, const std::string& founding_waits) const {
   const std::string& name = its.founded->name;
   if (std::ranges::count(list_, name) > 1) {

@@ -33,7 +33,7 @@ namespace quorumlock::sim {
 /// the step, not by what a client has heard. So it never refuses what the model allows.
 class Referee {
  public:
-  /// A node's name and its key space, and who has asked.
+  /// A command that a node has run for somebody, and what it has changed.
   struct Executed {
     int node = 0;
     std::string run;  ///< the server's present run
@@ -99,7 +99,7 @@ class Referee {
   struct Claim {
     std::string token;
     std::vector<std::string> keys;      ///< under which nodes have the token
-    std::vector<std::string> counters;  ///< likewise, empty without fencing
+    std::vector<std::string> counters;  ///< the keys of its counters; none without fencing
     std::int64_t ttl_ms = 0;
     std::uint64_t fence = 0;
     bool by_token = false;  ///< no lease's own renewal: nobody believes in it
