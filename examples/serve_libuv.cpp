@@ -7,7 +7,6 @@
 #include "http_on_libuv.hpp"
 
 using namespace std::chrono_literals;
-using quorumlock::Errc;
 
 int main() {
   uv_loop_t* loop = uv_default_loop();  // the program's own; the coordinator starts no thread
@@ -24,7 +23,7 @@ int main() {
     locks.async_acquire(order, {.wait = 500ms}, [client](const auto& lease) {
       if (lease) return client->answer("200 OK");  // the work goes here; then the lease is released
       const std::error_code why = lease.error().code();  // held by another, or too few nodes
-      const bool held = why == Errc::contended || why == Errc::timed_out;
+      const bool held = why == quorumlock::Errc::contended || why == quorumlock::Errc::timed_out;
       client->answer(held ? "423 Locked" : "503 Service Unavailable");
     });
   });
