@@ -46,12 +46,12 @@ std::string why_no_lock(const core::Refused& refused, core::Time now) {
 
 std::string why_unsent(const core::Unsent& unsent, int nodes) {
   std::string text = "it waited for " + length_of(unsent.waited);
-  const auto add = [&text](std::size_t count, const std::string& what) {
+  const auto add = [&text](std::uint64_t count, const std::string& what) {
     if (count != 0) text += ", with " + std::to_string(count) + " " + what;
   };
   add(unsent.before, "others before it");
   add(unsent.renewals, "renewals of leases that go first");
-  add(static_cast<std::size_t>(unsent.full.size()),
+  add(unsent.full.size(),
       "of " + std::to_string(nodes) + " nodes that answer too slowly to be sent more");
   if (unsent.before == 0 && unsent.renewals == 0 && unsent.full.empty()) {
     text += ", while this process was busy with other things";

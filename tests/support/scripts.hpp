@@ -23,7 +23,7 @@ inline const redis::Script* script_by(std::string_view redis::Script::*what,
 /// Hashes a SHA-1 by taking a part of it.
 struct FirstDigits {
   std::size_t operator()(std::string_view sha1) const {
-    std::uint64_t digits = 0;
+    std::size_t digits = 0;
     std::memcpy(&digits, sha1.data(), std::min(sizeof digits, sha1.size()));
     return digits;
   }

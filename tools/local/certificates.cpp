@@ -53,8 +53,8 @@ Certificate new_certificate(EVP_PKEY* key, const std::string& name, seconds begi
   std::uint64_t number = 0;
   RAND_bytes(reinterpret_cast<unsigned char*>(&number), sizeof number);
   ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate.get()), number >> 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), begins.count());
-  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), ends.count());
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), static_cast<long>(begins.count()));
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), static_cast<long>(ends.count()));
   X509_set_pubkey(certificate.get(), key);
   X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate.get()), "CN", MBSTRING_UTF8,
                              reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);

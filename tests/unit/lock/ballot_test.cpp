@@ -118,7 +118,7 @@ TEST(Ballot, TheMostCommonNumberEqualsACountOfEach) {
       ballot.vote(node, vote);
       if (random.one_in(3)) continue;
       granted.add(node);
-      ++counts[vote];
+      ++counts[static_cast<std::size_t>(vote)];
     }
     const int most = *std::ranges::max_element(counts);
     ASSERT_EQ(ballot.standing_for(ballot.most_common(granted), granted).size(), most);
