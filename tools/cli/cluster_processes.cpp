@@ -31,7 +31,7 @@ struct Process {
 bool ends_by(const Process& process, steady_clock::time_point deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
-    const int wait = static_cast<int>(std::max<long>(0, left.count()));
+    const int wait = static_cast<int>(std::max<milliseconds::rep>(0, left.count()));
     pollfd ended{process.fd, POLLIN, 0};
     const int ready = process.fd < 0 ? -1 : ::poll(&ended, 1, wait);
     if (ready >= 0) return ready > 0;

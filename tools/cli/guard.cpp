@@ -26,8 +26,8 @@ Nanoseconds now() noexcept {
 
 void arm(int timer, Nanoseconds when) noexcept {
   itimerspec at{};
-  at.it_value.tv_sec = when / 1'000'000'000;
-  at.it_value.tv_nsec = when % 1'000'000'000 + 1;  // never all zero, which would disarm it
+  at.it_value.tv_sec = static_cast<std::time_t>(when / 1'000'000'000);
+  at.it_value.tv_nsec = static_cast<long>(when % 1'000'000'000) + 1;  // 0 would disarm it
   ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, nullptr);
 }
 

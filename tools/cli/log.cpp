@@ -25,7 +25,7 @@ std::atomic<std::uint64_t> without_room{0};  ///< events that were not written
 std::string utc(system_clock::time_point time) {
   using namespace std::chrono;
   const auto ms = floor<milliseconds>(time).time_since_epoch();
-  const std::time_t second = floor<seconds>(ms).count();
+  const std::time_t second = system_clock::to_time_t(floor<seconds>(time));
   std::tm parts{};
   ::gmtime_r(&second, &parts);
   char text[64];

@@ -42,7 +42,7 @@ void Supervisor::start() {
 int Supervisor::time_to_next_look() const {
   if (ending_) return -1;
   const auto look = std::chrono::ceil<std::chrono::milliseconds>(lease_.remaining() / 4);
-  return static_cast<int>(std::clamp<long>(look.count(), 5, 60'000));
+  return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(look.count(), 5, 60'000));
 }
 
 void Supervisor::on_signal(int signal) {
