@@ -647,6 +647,7 @@ std::vector<int> MembersChange::to_read() const {
 }
 
 int MembersChange::sources_needed() const {
+  if (planted(Mutant::scan_of_too_few)) return 1;
   return quorum(list_);
 }
 

@@ -46,6 +46,8 @@ class Exclusion(Model):
         "over": ("Claim", "Bool"),     # released, given up or lost: it is no longer believed in
         "deleting": ("Claim", "Bool"),  # its deletes are on their way
         "valid": ("Claim", "Time"),    # holder's ms until the end of its validity
+        "reads": ("Claim", "Bool"),    # its holder only reads, from the beginning or since a downgrade ...
+        "shares": ("Claim", "Bool"),   # ... and the nodes may be told so: they let other readers in
         # Nodes.
         "has": ("Node", "Claim", "Bool"),    # the claim's key is there ...
         "life": ("Node", "Claim", "Time"),   # ... until this many ms of the node's have passed
@@ -78,7 +80,7 @@ class Exclusion(Model):
         self.claim_of = w.fresh("claim_of", "Round", "Claim")
         self.acquires = w.fresh("acquires", "Round", "Bool")  # or else it renews
         self.ttl = w.fresh("ttl", "Round", "Time")           # node's ms
-        self.conflict = w.fresh("conflict", "Claim", "Claim", "Bool")
+        self.meet_in = w.fresh("meet_in", "Claim", "Claim", "Bool")  # they want the same lock, or sets that share one
         self.member = w.fresh("member", "Node", "Majority", "Bool")
         self.witness = w.fresh("witness", "Node", "Witnesses", "Bool")  # in a set of N - q + 1 nodes
         self.right = w.fresh("right", "Node", "Bool")  # its clock is no faster than T also while the node waits
@@ -88,6 +90,13 @@ class Exclusion(Model):
 
     def believed(self, s, c):
         return z3.And(s.won(c), z3.Not(s.over(c)), s.valid(c) > 0)
+
+    def conflict(self, s, c, d):
+        """For the nodes. Readers do not conflict."""
+        return z3.And(self.meet_in(c, d), z3.Not(z3.And(s.shares(c), s.shares(d))))
+
+    def conflict_for_holders(self, s, c, d):
+        return z3.And(self.meet_in(c, d), z3.Not(z3.And(s.reads(c), s.reads(d))))
 
     def live(self, s, n, c):
         return z3.And(s.has(n, c), s.life(n, c) > 0)
@@ -108,15 +117,15 @@ class Exclusion(Model):
         return z3.And(self.ttl(r) <= limit, z3.Implies(s.stage == looked, self.ttl(r) <= s.new))
 
     def free_for(self, s, n, c):
-        return self.w.all("Claim", lambda other: z3.Not(z3.And(self.conflict(other, c), self.live(s, n, other))))
+        return self.w.all("Claim", lambda other: z3.Not(z3.And(self.conflict(s, other, c), self.live(s, n, other))))
 
     # --- Assumptions -----------------------------------------------------------------------------
 
     def axioms(self):
         w = self.w
         return [
-            w.all("Claim", lambda c: z3.Not(self.conflict(c, c))),
-            w.all("Claim", "Claim", lambda c, d: self.conflict(c, d) == self.conflict(d, c)),
+            w.all("Claim", lambda c: z3.Not(self.meet_in(c, c))),
+            w.all("Claim", "Claim", lambda c, d: self.meet_in(c, d) == self.meet_in(d, c)),
             w.all("Round", lambda r: self.ttl(r) > 2),
             w.rule("of a node and its witnesses one clock is right", w.all("Node", "Witnesses", lambda n, k: z3.Or(
                 self.witness(n, k), self.right(n),
@@ -141,6 +150,7 @@ class Exclusion(Model):
             w.all("Claim", lambda c: z3.Not(z3.Or(s.won(c), s.over(c), s.deleting(c), s.disturbed(c)))),
             w.all("Node", lambda n: z3.And(s.enrolled(n), s.candidate(n) == self.none)),
             w.all("Node", "Claim", lambda n, c: z3.Not(s.has(n, c))),
+            w.all("Claim", lambda c: s.shares(c) == s.reads(c)),
             w.all("Nonce", lambda x: s.drawn(x) == (x == self.none)),
             w.all("Waiter", "Node", lambda v, n: z3.And(s.due(v, n) == self.none, s.sees(v, n) == self.none)),
             w.all("Waiter", "Node", "Node", lambda v, n, m: z3.Not(s.noted(v, n, m))),
@@ -153,13 +163,13 @@ class Exclusion(Model):
         w = self.w
         return {
             "exclusion": w.all("Claim", "Claim", lambda c, d: z3.Not(z3.And(
-                self.conflict(c, d), self.believed(s, c), self.believed(s, d)))),
+                self.conflict_for_holders(s, c, d), self.believed(s, c), self.believed(s, d)))),
             "nobody in between": w.all("Claim", lambda c: z3.Not(z3.And(
                 s.disturbed(c), self.believed(s, c)))),
             # Votes of a node that still count do not conflict, even if it has forgotten them.
             "one vote": w.all("Round", "Round", "Node", lambda r, t, n: z3.Implies(
                 z3.And(self.counts(s, r, n), self.counts(s, t, n)),
-                z3.Not(self.conflict(self.claim_of(r), self.claim_of(t))))),
+                z3.Not(self.conflict(s, self.claim_of(r), self.claim_of(t))))),
             # A node that votes has the keys that it has voted for, for at least as long as that counts.
             "key outlives vote": w.all("Round", "Node", lambda r, n: z3.Implies(
                 z3.And(self.counts(s, r, n), s.enrolled(n)),
@@ -192,6 +202,7 @@ class Exclusion(Model):
                 self.claim_of(s.relies(c)) == c, s.left(s.relies(c)) >= s.valid(c)))),
             "of a majority": w.all("Claim", "Node", lambda c, n: z3.Implies(
                 z3.And(self.believed(s, c), self.member(n, s.by(c))), s.voted(s.relies(c), n))),
+            "who shares reads": w.all("Claim", lambda c: z3.Implies(s.shares(c), s.reads(c))),
             "started": w.all("Round", lambda r: z3.Implies(s.started(r), s.left(r) <= self.ttl(r) - 2)),
             "voted": w.all("Round", "Node", lambda r, n: z3.Implies(s.voted(r, n), s.started(r))),
             "won": w.all("Claim", lambda c: z3.Implies(s.won(c), z3.And(
@@ -241,7 +252,7 @@ class Exclusion(Model):
             relies=lambda d: z3.If(d == c, r, s.relies(d)),
             by=lambda d: z3.If(d == c, q, s.by(d)),
             disturbed=lambda d: z3.If(d == c, False, z3.Or(s.disturbed(d), z3.And(
-                s.won(d), self.conflict(c, d), s.left(r) > 0))))
+                s.won(d), self.conflict_for_holders(s, c, d), s.left(r) > 0))))
 
     def do_win_again(self, s, r: "Round", q: "Majority"):
         """A majority has renewed before the old end. The greater of both ends counts."""
@@ -260,6 +271,15 @@ class Exclusion(Model):
             self.claim_of(t) == self.claim_of(r), s.voted(t, n)))
         return w.all("Node", lambda n: z3.Implies(self.member(n, q), w.rule(
             "only answers to this round count", s.voted(r, n), any_round(n))))
+
+    def do_downgrade(self, s, c: "Claim"):
+        """A writer becomes a reader."""
+        return [], s.but(reads=lambda d: z3.Or(s.reads(d), d == c))
+
+    def do_share(self, s, c: "Claim"):
+        """Its next renewal tells the nodes. (Some hear of it later than others, or never, and let in fewer.)"""
+        return [self.w.rule("a writer stops writing before its nodes let readers in", s.reads(c))], s.but(
+            shares=lambda d: z3.Or(s.shares(d), d == c))
 
     def do_end(self, s, r: "Round"):
         """Released, given up, lost or cancelled. From now on its keys are deleted, wherever they are."""
@@ -434,13 +454,13 @@ class Exclusion(Model):
 
 def renewed_and_taken_over(model, s):
     return model.w.some("Claim", "Claim", lambda c, d: z3.And(
-        s.won(c), s.over(c), model.believed(s, d), model.conflict(c, d), z3.Not(model.acquires(s.relies(c))),
+        s.won(c), s.over(c), model.believed(s, d), model.conflict(s, c, d), z3.Not(model.acquires(s.relies(c))),
         z3.Not(model.acquires(s.relies(d)))))
 
 
 def taken_over_by_a_node_that_forgot(model, s):
     return model.w.some("Claim", "Claim", "Node", lambda c, d, n: z3.And(
-        s.won(c), z3.Not(s.over(c)), model.believed(s, d), model.conflict(c, d), model.member(n, s.by(c)),
+        s.won(c), z3.Not(s.over(c)), model.believed(s, d), model.conflict(s, c, d), model.member(n, s.by(c)),
         model.member(n, s.by(d)), s.enrolled(n), s.due(model.w.elements("Waiter")[0], n) != model.none))
 
 
@@ -452,7 +472,7 @@ def relies_on_a_key_set_anew(model, s):
 
 def longer_than_before(model, s):
     return model.w.some("Claim", "Claim", lambda c, d: z3.And(
-        s.won(c), model.believed(s, d), model.conflict(c, d), model.ttl(s.relies(c)) < s.old,
+        s.won(c), model.believed(s, d), model.conflict(s, c, d), model.ttl(s.relies(c)) < s.old,
         model.ttl(s.relies(d)) == s.old))
 
 
@@ -482,6 +502,10 @@ possible = [
      lambda model, s: model.w.some("Claim", lambda c: z3.And(
          model.believed(s, c), model.member(model.w.elements("Node")[0], s.by(c)),
          s.sees(model.w.elements("Waiter")[1], model.w.elements("Node")[0]) == model.none))),
+    ("a writer becomes a reader beside another, and a later writer waits for both", big,
+     hold + "downgrade; share; " + hold + "end round1; end round2; delete; delete; delete; delete; " + hold,
+     lambda model, s: z3.And(*[s.won(c) for c in model.w.elements("Claim")],
+                             *[model.meet_in(*model.w.elements("Claim")[i:i + 2]) for i in (0, 1)])),
     ("a lease relies on a key that was set anew", big, hold + "begin_to_renew; extend; replant; win_again",
      relies_on_a_key_set_anew),
     ("max_ttl grows after a change that was withdrawn, and the next lease is longer", big,
@@ -508,6 +532,7 @@ broken = {rule: (big, steps) for rule, steps in {
     "a vote to renew refreshes the expiry": hold + "time_passes; " + renew + lapse + hold,
     "an expiry is never shortened": hold + "begin_to_renew; extend; extend; " + lapse + hold,
     "a claim ends before its keys are deleted": hold + "delete; " + hold,
+    "a writer stops writing before its nodes let readers in": hold + "share; " + hold,
     "DEL compares the token":
         "begin_to_acquire; end; begin_to_acquire; " + hold + "delete; grant; grant; win",
     "a node that is not enrolled does not grant": hold + "forget; " + hold,

@@ -51,11 +51,12 @@ class OnceInquiry final : public detail::Inquiry {
     switch (query_.verdict()) {
       case core::Verdict::pending: return;
       case core::Verdict::won:
-        if (!lease_.is_valid()) return fail(driver);
+        // A node that voted may have forgotten that, and votes again after max_ttl (proof/once.py).
+        if (is_over(now)) return fail(driver);
         return finish(driver, query_.is_done());
       case core::Verdict::lost: break;
     }
-    if (query_.hopeless() || !lease_.is_valid() || now + pause_ >= until_) return fail(driver);
+    if (query_.hopeless() || is_over(now + pause_)) return fail(driver);
     driver.inquiries().wake_at(*this, now + pause_);
   }
 
@@ -78,8 +79,10 @@ class OnceInquiry final : public detail::Inquiry {
     return goal_.done ? "note that the period is done of" : "find out which period is done of";
   }
 
+  [[nodiscard]] bool is_over(core::Time at) const { return !lease_.is_valid() || at >= until_; }
+
   void fail(Driver& driver) {
-    const bool lost = goal_.done || !lease_.is_valid() || query_.tally().certainly_gone();
+    const bool lost = goal_.done || is_over(Clock::now()) || query_.tally().certainly_gone();
     const Errc why = lost ? Errc::lost : core::why_unreached(query_.tally());
     finish(driver,
            driver.calls().error_of(why, what(), name_, query_.tally(), attempts_, reason()));

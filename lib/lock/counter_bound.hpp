@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lock/mutants.hpp"
 #include "lock/types.hpp"
 
 // How great a fencing counter, or a floor for counters, may be. One node may say anything. If its
@@ -41,6 +42,7 @@ inline std::uint64_t counts_up_to(std::int64_t wall, std::vector<std::int64_t> t
 /// The greatest number that `least` of the nodes with these numbers have reached; 0: there are
 /// fewer nodes.
 inline std::uint64_t shared_by(int least, std::vector<std::uint64_t> numbers) {
+  if (planted(Mutant::one_as_great_is_enough)) least = 1;
   if (numbers.size() < static_cast<std::size_t>(least)) return 0;
   std::ranges::sort(numbers, std::greater());
   return numbers[static_cast<std::size_t>(least - 1)];

@@ -16,6 +16,7 @@ inline Duration margin(Duration ttl, double drift_factor) {
   if (planted(Mutant::no_margin)) return {};
   if (planted(Mutant::half_margin)) return ttl / 200 + std::chrono::milliseconds(1);
   const double drift = std::ceil(static_cast<double>(ttl.count()) * drift_factor);
+  if (planted(Mutant::no_rounding)) return Duration(static_cast<Duration::rep>(drift));
   return Duration(static_cast<Duration::rep>(drift)) + std::chrono::milliseconds(2);
 }
 

@@ -54,7 +54,7 @@ void Candidacy::stands(Time now, std::string text, core::Duration wait, double d
   const bool same = beginning(text) == beginning(text_);
   replaced_ = !same && !text_.empty();
   text_ = std::move(text);
-  if (same) return;
+  if (same || (replaced_ && planted(Mutant::watch_goes_on))) return;
   over_.reset();
   since_ = now;
   own_ = wait;

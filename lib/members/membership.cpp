@@ -222,7 +222,9 @@ core::Duration Membership::longest_ttl(const ListTerms& terms) const {
 core::Duration Membership::quarantine() const {
   switch (phase) {
     case MembersPhase::settled: return to_terms.max_ttl();
-    case MembersPhase::announced: return from_terms.max_ttl();
+    case MembersPhase::announced:
+      return planted(Mutant::announced_waits_for_the_new) ? to_terms.max_ttl()
+                                                          : from_terms.max_ttl();
     case MembersPhase::unsettled:
       return planted(Mutant::unsettled_waits_for_the_old) ? from_terms.max_ttl()
                                                           : longest_max_ttl();

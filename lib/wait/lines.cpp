@@ -283,7 +283,8 @@ WaiterId Lines::hear(Time now, int node, const Claim& claim, const Answer& answe
 bool Lines::may_try(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
   const InLine& in_line = *acquisition.in_line;
-  if (!acquisition.pausing || !in_line.settled || in_line.place == 0 || in_line.moves) return false;
+  const bool settled = in_line.settled || planted(Mutant::first_ticket_tries);
+  if (!acquisition.pausing || !settled || in_line.place == 0 || in_line.moves) return false;
   const NodeSet ready = in_line.ready & exchange_.nodes.voters(now);
   if (ready.size() < exchange_.nodes.majority().votes()) return false;
   if (acquisition.permit && !permits_.may_try(now, acquisition)) {

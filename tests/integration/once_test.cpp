@@ -96,6 +96,28 @@ TEST_F(OncePerPeriod, ARunOfWhichNoQuorumTakesTheRecordIsLost) {
   EXPECT_EQ(vote_of(lost, 0), Vote::absent);
 }
 
+TEST_F(OncePerPeriod, ARecordThatAQuorumTakesAfterTheLeasesEndOfBeforeIsLost) {
+  // One node answers late, while the others renew the lease. A node that has noted the period may
+  // have forgotten that by then.
+  Options patient = options();
+  patient.node_timeout = 60s;
+  Coordinator other = test::connect(patient);
+  std::jthread resumes;
+  const Result<Once> lost = other.once(key, 3, {.ttl = 1500ms}, [&](Lease& lease) {
+    EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+    const std::string later = std::to_string(lease.fencing_token() + 1);
+    for (const int node : {3, 4}) cluster().raw(node, {"SET", "quorumlock:fence:" + key, later});
+    cluster().pause(2);
+    resumes = std::jthread([this] {
+      EXPECT_TRUE(eventually([&] { return noted("3") == 2; }));
+      const auto until = Clock::now() + 1500ms;
+      EXPECT_TRUE(eventually([&] { return Clock::now() > until; }));
+      cluster().resume(2);
+    });
+  });
+  EXPECT_TRUE(fails_with(lost, Errc::lost));
+}
+
 TEST_F(OncePerPeriod, WhoSeesWhatAFewNodesHaveNotedHasItNotedOnAQuorum) {
   // Its holder died while it had that noted: whoever sees it says so for all who ask later.
   cluster().kill(3);

@@ -135,14 +135,14 @@ class Court {
     run(node, redis::witness_script, {candidate}, {from, to, "1"}, {{candidate, text(to)}});
   }
   /// enrol.lua, after this candidate.
-  void let_in(int node, const std::string& by, const std::string& nonce,
-              std::string run_id = "run") {
+  void let_in(int node, const std::string& by, const std::string& nonce, std::string run_id = "run",
+              int client = 0) {
     const Membership its{
         1, 0, MembersPhase::settled, "n1", {}, {"n1", "n2", "n3"}, {}, {1000, 86'400}};
     std::string with = record(its, nonce);
     with.replace(0, 3, run_id);
     run(node, redis::enrol_script, {enrolment, candidate, "", members}, {"0", with, by, its.text()},
-        {{enrolment, text(with)}, {members, text(its.text())}, {candidate, std::nullopt}});
+        {{enrolment, text(with)}, {members, text(its.text())}, {candidate, std::nullopt}}, client);
   }
   void adopt(int node, const Membership& its) {
     run(node, redis::adopt_script, {enrolment, candidate, members},
@@ -226,6 +226,13 @@ struct Story {
 void grant_two(Court& court) {
   court.grant(0, "a", "5");
   court.grant(1, "a", "5");
+}
+
+void win_for_longer(Court& court, core::Duration longer) {
+  grant_two(court);
+  Referee::Believed lease = court.lease("a");
+  lease.until += longer;
+  court.referee.believes(lease);
 }
 
 const std::vector<Story>& stories() {
@@ -491,6 +498,18 @@ const std::vector<Story>& stories() {
          c.now += 980ms;
          c.let_in(0, named, "a");
        }},
+      {guard::due_theirs,  // by the node's own clock, for a client that has not watched
+       [](C c) {
+         const std::string named = wait_begins(c);
+         c.now += 1000ms;
+         c.let_in(0, named, "a", "run", 1);
+       },
+       [](C c) {
+         c.clocks_stand = true;
+         const std::string named = wait_begins(c);
+         c.now += 1000ms;
+         c.let_in(0, named, "a", "run", 1);
+       }},
       {guard::enrol_same,
        [](C c) {
          const std::string named = wait_begins(c);
@@ -541,12 +560,17 @@ const std::vector<Story>& stories() {
          c.release(0, "a", {{"lock", std::nullopt}});
          c.grant(0, "a", "6");
        }},
-      {guard::margin, [](C c) { c.win("a"); },
+      {guard::rounding, [](C c) { c.win("a"); }, [](C c) { win_for_longer(c, 1ms); }},
+      {guard::margin, [](C c) { c.win("a"); }, [](C c) { win_for_longer(c, 10ms); }},
+      {guard::win_start, [](C c) { c.win("a"); }, [](C c) { win_for_longer(c, 20ms); }},
+      {guard::win_again_start,
        [](C c) {
-         grant_two(c);
-         Referee::Believed lease = c.lease("a");
-         lease.until += 1ms;
-         c.referee.believes(lease);
+         c.win("a");
+         c.win_again("a");
+       },
+       [](C c) {
+         c.win("a");
+         c.win_again("a", 20ms);
        }},
       {guard::renew_margin,
        [](C c) {
@@ -555,7 +579,7 @@ const std::vector<Story>& stories() {
        },
        [](C c) {
          c.win("a");
-         c.win_again("a", 1ms);
+         c.win_again("a", 10ms);
        }},
       {guard::win_votes, [](C c) { c.win("a"); },
        [](C c) {

@@ -22,6 +22,11 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "redis.call('SET', counter_key, string.format('%.0f', fence), 'PX', life, 'GET')", ""},
       {counter_not_raised, &acquire_script,
        "call('SET', counters[number], fence_text, 'PX', life, 'GET') == written", "true"},
+      {granted_twice, &acquire_script,
+       "counter < wall and counter % 1 == 0 and\n"
+       "      call('SET', lock, token, 'NX', 'PX', ttl, 'GET') == false then",
+       "counter < wall and counter % 1 == 0 and\n"
+       "      call('SET', lock, token, 'PX', ttl, 'GET') ~= nil then"},
       {sets_in_part, &acquire_all_script, "if not granted then return",
        "if not granted and n == 1 then return"},
       {fence_of_the_first_lock_only, &acquire_all_script,
@@ -116,7 +121,11 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "if greatest >= fence then return {greatest > fence and 1 or 0, fence, time} end"},
       {raise_not_strict, &raise_script, "if greatest >= fence then", "if greatest > fence then"},
 
+      {raised_for_anybody, &raise_script, "if not ours then return {3, greatest, time} end", ""},
+
       // Once per period.
+      {once_by_nodes_that_forgot, &once_script,
+       "if found[1] ~= ARGV[4] then return {-1, 0, time} end", ""},
       {once_of_a_former_holder, &once_script, "if found[2] ~= ARGV[1] then return {3, 0, time} end",
        ""},
 
@@ -130,6 +139,11 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "if found[1] ~= ARGV[last + 2] and found[i + 1] == token then return {time, ''} end"},
       {expiry_shortened, &renew_script, "redis.call('PEXPIRE', KEYS[i], ARGV[1], 'GT')",
        "redis.call('PEXPIRE', KEYS[i], ARGV[1])"},
+      {others_extended, &renew_script, "elseif found[i + 1] == token then",
+       "elseif found[i + 1] then"},
+      {taken_back_by_a_renewal, &renew_script, "elseif found[i + 1] then", "elseif false then"},
+      {taken_back_by_a_renewal, &renew_script, "if exists(lock) then return '0' end", ""},
+      {vote_without_an_expiry, &renew_script, "redis.call('PEXPIRE', KEYS[i], ARGV[1], 'GT')", ""},
       {renewal_without_an_end, &renew_script, "if sent > 0 and time >= sent + ARGV[3 * i + 2] then",
        "if false then"},
       {renewal_without_an_end, &renew_script, "if stays or sent == 0 then", "if stays then"},
@@ -157,6 +171,12 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "if not (found.err and redis.call('GET', counters[1]) or found[1]) then"},
       {candidate_overwritten, &candidate_script, "if not since or since > time then",
        "if true then"},
+      {candidate_not_compared, &enrol_script,
+       "if redis.call('GET', KEYS[2]) ~= ARGV[3] then return 0 end", ""},
+      {candidate_of_an_older_run, &candidate_script, "local since = is_this_runs(found) and",
+       "local since = found and"},
+      {witness_not_compared, &witness_script,
+       "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end", ""},
       {candidate_of_others_prolonged, &candidate_script,
        "elseif list_of(text) == list_of(ARGV[3]) then", "else"},
   };

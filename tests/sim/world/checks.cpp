@@ -13,6 +13,12 @@ TrueTime patience(const Draw& draw) {
   return draw.entry_life / 3 > rounds ? rounds : TrueTime::max();
 }
 
+/// What may be demanded of this draw. The fault whose harm is looked for is none of its faults.
+Draw demanded(Draw draw) {
+  if (sought.by) std::erase(draw.faults, *sought.by);
+  return draw;
+}
+
 auto reports_to(History& history) {
   return [&history](const auto& what) { history.report(what); };
 }
@@ -21,8 +27,9 @@ auto reports_to(History& history) {
 
 Checks::Checks(const Draw& draw, std::deque<Operation>& operations, History& history,
                Referee::Times times, Referee::Members members, Referee::IsHeld is_held)
-    : exclusion(operations, draw.timing_holds(), reports_to(history)),
-      fencing(draw.fencing && draw.counters_hold(), draw.timing_holds(), reports_to(history)),
+    : exclusion(operations, demanded(draw).timing_holds(), reports_to(history)),
+      fencing(draw.fencing && demanded(draw).counters_hold(), demanded(draw).timing_holds(),
+              reports_to(history)),
       telling(reports_to(history)),
       tidiness(reports_to(history)),
       order(operations, draw.order_holds(), patience(draw), reports_to(history)),

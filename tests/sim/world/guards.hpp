@@ -47,6 +47,8 @@ inline constexpr Guard witness_same{"exclusion", "add_witness",
 inline constexpr Guard witness_after{"exclusion", "watch",
                                      "witnesses are read after the candidate was seen"};
 inline constexpr Guard due_waited{"exclusion", "find_due", "a node that forgot is quarantined"};
+inline constexpr Guard due_theirs{"exclusion", "find_due",
+                                  "it has passed by the TIMEs of N - q + 1 others"};
 inline constexpr Guard enrol_same{"exclusion", "enrol", "enrolment compares the candidate"};
 inline constexpr Guard enrol_run{"exclusion", "forget", "a candidate stands for one run"};
 inline constexpr Guard enrol_nonce{"fencing", "forget", "a record stands for one enrolment"};
@@ -55,6 +57,10 @@ inline constexpr Guard own_token{"exclusion", "begin_to_acquire",
                                  "every attempt has an owner token of its own"};
 inline constexpr Guard margin{"exclusion", "begin_to_acquire",
                               "validity is less than the ttl by the drift"};
+inline constexpr Guard rounding{"exclusion", "begin_to_acquire", "and by 2 ms for rounding"};
+inline constexpr Guard win_start{"exclusion", "win", "validity counts from before the round"};
+inline constexpr Guard win_again_start{"exclusion", "win_again",
+                                       "renewal counts from before its round"};
 inline constexpr Guard win_votes{"exclusion", "win", "only answers to this round count"};
 inline constexpr Guard win_again_votes{"exclusion", "win_again",
                                        "only answers to this round count"};

@@ -1,15 +1,28 @@
 #pragma once
 
 #include <iomanip>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "sim/world/agenda.hpp"
+#include "sim/world/draw.hpp"
 
 namespace quorumlock::sim {
 
+/// The one violation that is looked for: see `simulate --rules`.
+struct Sought {
+  std::string words;        ///< which its sentence has; empty: any violation is looked for
+  std::optional<Fault> by;  ///< the promise is demanded although this fault breaks what it rests on
+  [[nodiscard]] bool is(std::string_view sentence) const {
+    return sentence.find(words) != sentence.npos;
+  }
+};
+inline Sought sought;
+
 /// The record of what happens: a line of text for each event, and the first violation, after which
-/// the agenda is stopped.
+/// the agenda is stopped. A violation that is not the one looked for is a line of text only.
 class History {
  public:
   /// `stream` may be null: then no text is written.

@@ -20,6 +20,7 @@
 #include "overseer/overseer.hpp"
 #include "sim/world/digest.hpp"
 #include "sim/world/mutants.hpp"
+#include "sim/world/rules.hpp"
 #include "sim/world/shrink.hpp"
 #include "sim/world/world.hpp"
 
@@ -33,6 +34,7 @@ constexpr std::string_view usage =
     "printed\n"
     "       simulate --mutants                               plant every known mistake, see it "
     "caught\n"
+    "       simulate --rules proof/planted.txt               break each rule of the proofs\n"
     "       simulate --seconds N [--from SEED] [--jobs N]    for that long\n"
     "each with --focus NAME: draws of one kind (docs/simulator.md);\n"
     "with --in-order N: it fails if fewer locks are won in the line's turn;\n"
@@ -53,23 +55,11 @@ struct Asked {
   int jobs = 2;
   bool trace = false;
   bool mutants = false;
+  std::string rules;  ///< the file that says how each rule of the proofs is broken
+  std::string rule;   ///< the only one of these that is broken; empty: all are
   bool digest = false;
   const KnownMutant* mutant = nullptr;
 };
-
-const KnownMutant* mutant_named(std::string_view name) {
-  for (const KnownMutant& one : known_mutants()) {
-    if (one.name == name) return &one;
-  }
-  return nullptr;
-}
-
-std::optional<Focus> focus_named(std::string_view name) {
-  for (int i = 0; i < focuses; ++i) {
-    if (to_string(static_cast<Focus>(i)) == name) return static_cast<Focus>(i);
-  }
-  return std::nullopt;
-}
 
 std::string outcome_of(const Draw& draw) {
   try {
@@ -117,6 +107,7 @@ Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
     if (asked.seconds && seconds_since(begun) > *asked.seconds) break;
     ++sums.seeds;
     const Draw draw = Draw::of(seed, asked.focus);
+    if (sought.by && !draw.has(*sought.by)) continue;
     Digest digest;
     World world(draw, asked.digest ? &digest : nullptr);
     std::string wrong;
@@ -317,6 +308,53 @@ int run_mutants(Asked asked) {
   return survivors == 0 ? 0 : 1;
 }
 
+/// Looks for a history that ends in the violation that is sought. Returns the seed; 0: there is
+/// none.
+std::uint64_t seek(Asked asked, const BrokenRule& one, std::string words) {
+  sought = {std::move(words), one.fault};
+  core::planted_mutant = one.mistake != nullptr ? one.mistake->mutant : core::Mutant::none;
+  asked.focus = one.focus;
+  asked.from = one.mistake != nullptr ? one.mistake->from : 1;
+  asked.seeds =
+      one.fault ? 200'000 : 20'000;  // few seeds have such a fault, and the others are passed by
+  const std::uint64_t found = run_jobs(asked).failed;
+  core::planted_mutant = core::Mutant::none;
+  sought = {};
+  return found;
+}
+
+/// Breaks each rule of the proofs in the code: the history ends in what the proof's history ends
+/// in, and the referee names the rule at the step that breaks it.
+int run_rules(const Asked& asked) {
+  int missed = 0, broken = 0;
+  const auto begun = std::chrono::steady_clock::now();
+  for (const BrokenRule& one : broken_rules(asked.rules)) {
+    if (one.rule.find(asked.rule) == one.rule.npos) continue;
+    const std::string name = one.model + ", \"" + one.rule + '"';
+    if (!one.reason.empty()) {
+      std::cout << "not here  " << name << ": " << one.reason << std::endl;
+      continue;
+    }
+    ++broken;
+    std::string found, missing;
+    const auto expect = [&](const std::string& words) {
+      const std::uint64_t seed = seek(asked, one, words);
+      const std::string what =
+          ' ' + words + (seed != 0 ? " (seed " + std::to_string(seed) + ")" : "");
+      (seed != 0 ? found : missing) += what + ';';
+    };
+    if (!one.harm.empty()) expect(one.harm);
+    if (!one.step.empty()) expect("breaks \"" + one.step + '"');
+    if (!missing.empty()) ++missed;
+    std::cout << (missing.empty() ? "broken    " : "MISSED    ") << name << ", by "
+              << (one.mistake != nullptr ? one.mistake->name : to_string(*one.fault)) << ':'
+              << found << (missing.empty() ? "" : " NOT FOUND:" + missing) << std::endl;
+  }
+  std::cout << broken << " rules broken, " << missed << " of them without the violation, in "
+            << seconds_since(begun) << " s\n";
+  return missed == 0 ? 0 : 1;
+}
+
 std::optional<Asked> parse(int argc, char** argv) {
   Asked asked;
   for (int i = 1; i < argc; ++i) {
@@ -346,10 +384,14 @@ std::optional<Asked> parse(int argc, char** argv) {
       asked.trace = true;
     } else if (flag == "--digest") {
       asked.digest = true;
+    } else if (flag == "--rules") {
+      asked.rules = value();
+    } else if (flag == "--rule") {
+      asked.rule = value();
     } else if (flag == "--mutants") {
       asked.mutants = true;
     } else if (flag == "--mutant") {
-      asked.mutant = mutant_named(value());
+      asked.mutant = mistake_named(value());
       if (asked.mutant == nullptr) return std::nullopt;
       if (!asked.focus) asked.focus = asked.mutant->focus;
     } else {
@@ -381,6 +423,7 @@ int main(int argc, char** argv) {
     return 64;
   }
   if (asked->mutant != nullptr) core::planted_mutant = asked->mutant->mutant;
+  if (!asked->rules.empty()) return sim::run_rules(*asked);
   if (asked->mutants) return sim::run_mutants(*asked);
   return asked->seed || asked->draw ? sim::run_one(*asked) : sim::run_many(*asked);
 }

@@ -51,7 +51,12 @@ void Referee::believes(const Believed& one) {
   const double drift = core::Config().drift_factor;
   const auto least = static_cast<double>((one.until - one.start).count()) * (1 + drift);
   if (one.until > one.until_before && least > static_cast<double>((one.ttl - 2ms).count()) + 1000) {
-    refuse(one.renewed ? guard::renew_margin : guard::margin,
+    const bool drifts = least > static_cast<double>(one.ttl.count()) + 1000;
+    const bool late = one.until - one.start > one.ttl;
+    refuse(!drifts       ? guard::rounding
+           : late        ? (one.renewed ? guard::win_again_start : guard::win_start)
+           : one.renewed ? guard::renew_margin
+                         : guard::margin,
            who + " is believed in until later than the ttl and the drift allow");
   }
   if (one.clock_stood) return;

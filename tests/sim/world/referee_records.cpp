@@ -241,14 +241,15 @@ void Referee::look_at_wait(const Executed& step, const EnrolmentCandidate& candi
   for (const auto& [name, time] : candidate.times) {
     if (passed(times_(server_named(name)) - time)) ++witnesses;
   }
-  if (passed(step.now_us - candidate.begun) && witnesses >= least_witnesses(*its)) return;
+  const bool own = passed(step.now_us - candidate.begun);
+  if (own && witnesses >= least_witnesses(*its)) return;
   const NodeId node{step.node, step.journal.database()};
   const auto watch = watches_.find({step.client, step.life, node});
   if (watch != watches_.end() && watch->second.nonce == record.nonce) {
     const auto watched = static_cast<double>((step.local - watch->second.since) / 1us);
     if (passed(static_cast<std::int64_t>(watched * (1 + core::Config().drift_factor)))) return;
   }
-  refuse(guard::due_waited, step,
+  refuse(own ? guard::due_theirs : guard::due_waited, step,
          "is enrolled before " + std::to_string(wait) + " ms have passed since its candidate");
 }
 

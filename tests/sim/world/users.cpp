@@ -200,7 +200,7 @@ void Users::give_back(Operation& one) {
   trace("client ", client.number + 1, " releases operation ", one.number);
   one.asked_again = now();
   client.session->engine().release(client.local(now()), one.claim, random_.one_in(2));
-  one.held = false;
+  one.held = core::planted(core::Mutant::believed_in_after_release);
   checks_.order.released(one, now());
 }
 
