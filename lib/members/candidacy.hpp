@@ -87,6 +87,10 @@ class Candidacy {
   /// The nonce of the candidate that was read last.
   [[nodiscard]] const std::string& nonce() const { return by_nodes_.candidate().record.nonce; }
   [[nodiscard]] bool ripe() const { return ripeness_ != Ripeness::unripe; }
+  /// Whether the node may be let in as far as the wait goes.
+  [[nodiscard]] bool has_waited() const {
+    return ripe() || core::planted(core::Mutant::repair_before_the_wait);
+  }
   [[nodiscard]] core::Time until() const { return std::min(until_, over_.value_or(until_)); }
   /// How old the candidate has to be by the node's own clock when the node is enrolled; zero if we
   /// have watched it for as long.

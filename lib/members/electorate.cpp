@@ -302,7 +302,7 @@ void Electorate::choose_state(std::span<const NodeRecord> nodes, std::span<const
     }
     if (!votes) continue;
     // For a list of one or two nodes one would be enough, if no other node knew better.
-    const bool alone = stand < 2 && voters_.size() > 1 && !planted(Mutant::one_voucher_is_enough);
+    const bool alone = stand < 2 && voters_.size() > 1;
     if (!as->is_vouched_for_by(names) || alone) continue;
     if (!state_ || as->rank() > state_->rank()) state_ = as;
   }

@@ -128,7 +128,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
       record ? Membership::parse(texts.members.value_or(""), record->members) : std::nullopt;
   // A record with the name of another database came here by SWAPDB, or was copied.
   const bool moved = membership && database_of(membership->name) != database_of(config_.node);
-  if (moved && !core::planted(core::Mutant::names_without_a_database)) membership.reset();
+  if (moved) membership.reset();
   if (!membership) record.reset();
   if (facts_.run_id.empty()) {
     const std::string words = facts_.no_info.empty() ? "" : " (" + facts_.no_info + ")";
@@ -280,8 +280,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   const bool ripe = candidacy_.ripe();
   outputs_.times = !ripe;
   if (ripe) outputs_.news = true;  // the others may have to be looked at before they can vouch
-  const bool waited = ripe || core::planted(core::Mutant::repair_before_the_wait);
-  if (waited && ruling_.admitted) return go(Step::claiming);
+  if (candidacy_.has_waited() && ruling_.admitted) return go(Step::claiming);
   if (ripe) return rest(now, Step::waiting, ruling_.why_not);
   rest(now, Step::waiting, not_voting_.why);
   next_look_ = std::min(next_look_, candidacy_.until());
@@ -364,9 +363,7 @@ void Enrolment::done(const Done& what) {
     return go(Step::yielding);
   }
   // The list may have become one for which the node has to wait longer, while it was repaired.
-  if (!candidacy_.ripe() && !core::planted(core::Mutant::repair_before_the_wait)) {
-    return go(Step::yielding);
-  }
+  if (!candidacy_.has_waited()) return go(Step::yielding);
   EnrolmentRecord record = wanted(repaired->as);
   record.nonce = core::planted(core::Mutant::record_without_nonce) ? "0" : candidacy_.nonce();
   record.floor = repaired->floor;

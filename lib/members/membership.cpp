@@ -27,6 +27,7 @@ constexpr std::int64_t longest_ms = std::int64_t{100} * 365 * 86'400'000;
 
 /// The least number of nodes of which every quorum of the list has at least one.
 int vouchers(const NodeNames& list) {
+  if (planted(Mutant::one_voucher_is_enough)) return 1;
   return static_cast<int>(list.size()) - quorum(list) + 1;
 }
 
@@ -188,23 +189,25 @@ MembersMark Membership::mark() const {
 }
 
 std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
-  if (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled && list == from) {
-    return epoch - 1;
-  }
-  if (phase == MembersPhase::announced) {
-    if (list == from) return epoch;
-    return list == to ? std::optional(epoch + 1) : std::nullopt;
-  }
-  return list == to || planted(Mutant::identity_by_elimination) ? std::optional(epoch)
-                                                                : std::nullopt;
+  const std::uint32_t newest = phase == MembersPhase::announced ? epoch + 1 : epoch;
+  if (serves_as_old(list)) return newest - 1;
+  return serves_as_new(list) ? std::optional(newest) : std::nullopt;
+}
+
+bool Membership::serves_as_old(const NodeNames& list) const {
+  const bool old = phase == MembersPhase::announced ||
+                   (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled);
+  return old && list == from;
+}
+
+bool Membership::serves_as_new(const NodeNames& list) const {
+  return list == to || planted(Mutant::identity_by_elimination);
 }
 
 std::vector<ListTerms> Membership::terms_of(const NodeNames& list) const {
   std::vector<ListTerms> found;
-  const bool before = phase == MembersPhase::announced ||
-                      (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled);
-  if (before && list == from) found.push_back(from_terms);
-  if (list == to || planted(Mutant::identity_by_elimination)) found.push_back(to_terms);
+  if (serves_as_old(list)) found.push_back(from_terms);
+  if (serves_as_new(list)) found.push_back(to_terms);
   return found;
 }
 
@@ -251,7 +254,6 @@ bool Membership::may_vote(std::string_view node) const {
 }
 
 bool Membership::is_vouched_for_by(const NodeNames& names) const {
-  if (planted(Mutant::one_voucher_is_enough)) return !names.empty();
   const auto vouch = [&names](const NodeNames& list) {
     return count_of(list, names) >= vouchers(list);
   };

@@ -123,6 +123,11 @@ struct Membership {
   [[nodiscard]] Membership for_node(std::string node) const;
 
   bool operator==(const Membership&) const = default;
+
+ private:
+  /// Whether clients with this list are served, as the one before the change, or after it.
+  [[nodiscard]] bool serves_as_old(const NodeNames& list) const;
+  [[nodiscard]] bool serves_as_new(const NodeNames& list) const;
 };
 
 /// A membership that several places know and none changes; null if there is none.
