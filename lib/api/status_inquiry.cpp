@@ -68,7 +68,7 @@ NodeEnrolment::Standing standing_of(redis::Enrolment::Standing standing) {
 void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::string_view text) {
   const std::optional<redis::Membership> found = redis::Membership::parse(text, mark);
   if (!found) return;
-  const bool settled = found->phase == redis::MembersPhase::settled;
+  const bool settled = found->phase == ListPhase::settled;
   NodeMembership& its = status.membership;
   const auto shown = [](redis::NodeNames names) {
     for (std::string& name : names) name = printable(name);
@@ -76,13 +76,13 @@ void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::st
   };
   its.name = printable(found->name);
   its.epoch = found->epoch;
-  its.phase = settled                                          ? ListPhase::settled
-              : found->phase == redis::MembersPhase::announced ? ListPhase::announced
-                                                               : ListPhase::unsettled;
+  its.phase = settled                                ? ListPhase::settled
+              : found->phase == ListPhase::announced ? ListPhase::announced
+                                                     : ListPhase::unsettled;
   its.nodes = shown(settled ? found->to : found->from);
   if (!settled) its.next = shown(found->to);
   const redis::ListTerms& terms =
-      found->phase == redis::MembersPhase::announced ? found->from_terms : found->to_terms;
+      found->phase == ListPhase::announced ? found->from_terms : found->to_terms;
   status.enrolment.max_ttl = std::chrono::milliseconds(terms.max_ttl_ms);
   status.enrolment.fencing_memory = std::chrono::seconds(terms.memory_s);
 }

@@ -85,11 +85,10 @@ void Candidacy::count_wait() {
 }
 
 bool Candidacy::weigh(Time now, int nodes) {
-  if (over_ || ripe() || text_.empty()) return false;
+  if (ripe() || text_.empty()) return false;
   if (planted(Mutant::each_client_waits)) return false;
-  if (by_nodes_.state(nodes, wait_) != TimedWait::State::over) return false;
+  if (!by_nodes_.is_over(nodes, wait_)) return false;
   over_ = now;
-  ripeness_ = Ripeness::timed;
   return true;
 }
 

@@ -67,7 +67,7 @@ class Candidacy {
   /// The node's own clock does not confirm that the wait is over.
   void doubt() {
     over_.reset();
-    ripeness_ = Ripeness::unripe;
+    watched_ = false;
   }
   /// Forgets that the wait is over: the node is not connected.
   void disconnected();
@@ -79,14 +79,14 @@ class Candidacy {
   void asks(core::Time now) { asked_ = now; }
   /// Notes that the look has found the candidate.
   void look(core::Time now) {
-    ripeness_ = now >= until_ ? Ripeness::watched : over_ ? Ripeness::timed : Ripeness::unripe;
+    watched_ = now >= until_;
     seen_ = asked_;
   }
 
   [[nodiscard]] const std::string& text() const { return text_; }
   /// The nonce of the candidate that was read last.
   [[nodiscard]] const std::string& nonce() const { return by_nodes_.candidate().record.nonce; }
-  [[nodiscard]] bool ripe() const { return ripeness_ != Ripeness::unripe; }
+  [[nodiscard]] bool ripe() const { return watched_ || over_; }
   /// Whether the node may be let in as far as the wait goes.
   [[nodiscard]] bool has_waited() const {
     return ripe() || core::planted(core::Mutant::repair_before_the_wait);
@@ -95,7 +95,7 @@ class Candidacy {
   /// How old the candidate has to be by the node's own clock when the node is enrolled; zero if we
   /// have watched it for as long.
   [[nodiscard]] core::Duration age() const {
-    return ripeness_ == Ripeness::timed ? wait_ : core::Duration::zero();
+    return over_ && !watched_ ? wait_ : core::Duration::zero();
   }
   /// Until when the candidate is known to have stood, without a gap since the wait began.
   [[nodiscard]] core::Time seen() const { return seen_; }
@@ -110,13 +110,6 @@ class Candidacy {
                                                      const NamedTerms& named) const;
 
  private:
-  /// Whether the wait is over, and by which clocks.
-  enum class Ripeness {
-    unripe,
-    watched,  ///< by ours: we have seen the candidate for so long
-    timed,    ///< by those of nodes
-  };
-
   std::string text_;
   SharedMembership remembered_;
   std::optional<MembersMark> mark_;
@@ -130,7 +123,7 @@ class Candidacy {
   core::Time until_{}, asked_{}, seen_{};
   std::optional<core::Time> over_;  ///< since when the wait is known to be over by nodes' clocks
   TimedWait by_nodes_;
-  Ripeness ripeness_ = Ripeness::unripe;
+  bool watched_ = false;  ///< the wait is over by our clock, at the last look
   bool replaced_ = false;
 };
 

@@ -8,7 +8,6 @@
 #include "lock/mutants.hpp"
 #include "lock/quorum.hpp"
 #include "loop/session.hpp"
-#include "wire/client_name.hpp"
 #include "wire/words.hpp"
 
 namespace quorumlock::detail {
@@ -162,7 +161,7 @@ void Members::judge(Time now) {
     link.follow(now, std::move(ruling));
     if (judged[i].to_look) link.look_again(now);
     session_.touched(node);
-    tell_name(now, node, judged[i].founded);
+    tell_name(now, node, judged[i].founded->to);
   }
   take_terms(now, nodes);
   read_again(now, nodes, judged);
@@ -211,22 +210,19 @@ bool Members::confirms_outdated(Time now, const std::vector<redis::Ruling>& judg
 
 /// Names our connection to the node, for an operator: after our list, and after what we know and
 /// may do.
-void Members::tell_name(Time now, int node, const redis::SharedMembership& as) {
+void Members::tell_name(Time now, int node, const redis::NodeNames& list) {
   const redis::Link& link = session_.link(node);
-  Told& told = told_[static_cast<std::size_t>(node)];
+  redis::ClientName& told = told_[static_cast<std::size_t>(node)];
   if (link.state() == core::LinkState::connecting || link.state() == core::LinkState::down) {
     told = {};
     return;
   }
   if (link.enrolment().config().only_looks) return;
-  const Told name{as, ever_enrolled_, link.enrolment().may_enrol()};
-  const bool same = told.list && (as == told.list || as->to == told.list->to);
-  if (same && name.knows == told.knows && name.enrols == told.enrols) return;
+  const redis::ClientName name{redis::list_mark(list, named_), ever_enrolled_,
+                               link.enrolment().may_enrol()};
+  if (name == told) return;
   std::string bytes;
-  redis::append_command(
-      bytes,
-      {"CLIENT", "SETNAME",
-       redis::ClientName{redis::list_mark(as->to, named_), name.knows, name.enrols}.to_string()});
+  redis::append_command(bytes, {"CLIENT", "SETNAME", name.to_string()});
   // The answer is ignored: if this user may not do this, operators do not see what this client
   // says, and nothing else is lost.
   session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);

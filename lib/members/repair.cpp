@@ -49,7 +49,6 @@ void Repair::start(Time now) {
   ++run_;
   if (waiting_.empty()) return;
   job_ = {};
-  reading_ = {};
   job_.target = waiting_.front();
   waiting_.erase(waiting_.begin());
   const redis::SharedMembership& admitted =
@@ -136,8 +135,8 @@ void Repair::next_source(Time now) {
   const bool wants_more = !job_.doubts.empty() || !job_.of_no_use.empty();
   if (job_.sources.empty() && wants_more) job_.sources.swap(job_.spare);
   if (job_.sources.empty()) return ask_times(now);
-  reading_.cursor.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
-  reading_.scan_next = true;
+  job_.cursor.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
+  job_.scan_next = true;
   proceed(now);
 }
 
@@ -195,20 +194,20 @@ void Repair::settle(Time now) {
 
 /// Sends the next command after each answer, unless enough are under way.
 void Repair::proceed(Time now) {
-  if (reading_.scan_next && now >= refresh_at_) write(now, Step::mark, {}, {}, life());
-  if (reading_.scan_next && reading_.unanswered < enough_unanswered) {
-    reading_.scan_next = false;
-    const std::string_view words[] = {"SCAN",  reading_.cursor, "MATCH", redis::counters_pattern,
+  if (job_.scan_next && now >= refresh_at_) write(now, Step::mark, {}, {}, life());
+  if (job_.scan_next && job_.unanswered < enough_unanswered) {
+    job_.scan_next = false;
+    const std::string_view words[] = {"SCAN",  job_.cursor, "MATCH", redis::counters_pattern,
                                       "COUNT", keys_a_call};
     return ask(now, job_.sources.back().node, Step::scan, words);
   }
-  if (!reading_.scan_next && reading_.unanswered == 0) end_of_source(now);
+  if (!job_.scan_next && job_.unanswered == 0) end_of_source(now);
 }
 
 void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
   if (job_.target < 0 || tag.claim.generation != run_) return;
   if (reply == nullptr) return finish(now, false);
-  --reading_.unanswered;
+  --job_.unanswered;
   if (reply->type == Reply::Type::error) {
     job_.refused = redis::vote_of_error(reply->text) == Vote::unauthorized;
     return finish(now, false);
@@ -218,7 +217,7 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
     case Step::mark:
     case Step::write:
       if (reply->type != Reply::Type::integer || reply->integer < 0) return finish(now, false);
-      if (step == Step::mark && reading_.cursor.empty()) return next_source(now);
+      if (step == Step::mark && job_.cursor.empty()) return next_source(now);
       return proceed(now);
     case Step::scan: return on_keys(now, *reply);
     case Step::values: return on_values(now, *reply);
@@ -261,8 +260,8 @@ void Repair::ask_times(Time now) {
 
 void Repair::on_keys(Time now, const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2) return finish(now, false);
-  reading_.cursor = reply.elements[0].text;
-  reading_.scan_next = reading_.cursor != "0";
+  job_.cursor = reply.elements[0].text;
+  job_.scan_next = job_.cursor != "0";
   std::vector<std::string_view> counters, periods;
   for (const Reply& key : reply.elements[1].elements) {
     if (key.text.starts_with(redis::counter_prefix)) counters.push_back(key.text);
@@ -279,7 +278,7 @@ void Repair::on_keys(Time now, const Reply& reply) {
 void Repair::ask_values(Time now, Step step, std::span<const std::string_view> found) {
   for (std::size_t i = 0; i < found.size(); i += values_a_call) {
     const auto some = found.subspan(i, std::min(values_a_call, found.size() - i));
-    reading_.keys.emplace_back(some.begin(), some.end());
+    job_.keys.emplace_back(some.begin(), some.end());
     const std::string count = std::to_string(some.size());
     std::vector<std::string_view> words{"MGET"};
     if (step == Step::periods) words = {"EVAL", redis::periods_script.source, count};
@@ -289,8 +288,8 @@ void Repair::ask_values(Time now, Step step, std::span<const std::string_view> f
 }
 
 void Repair::on_values(Time now, const Reply& reply) {
-  const std::vector<std::string> asked = std::move(reading_.keys.front());
-  reading_.keys.pop_front();
+  const std::vector<std::string> asked = std::move(job_.keys.front());
+  job_.keys.pop_front();
   if (reply.type != Reply::Type::array || reply.elements.size() != asked.size()) {
     return finish(now, false);
   }
@@ -336,8 +335,8 @@ void Repair::doubt(const std::string& key, std::uint64_t number) {
 /// nodes remember than are needed, what was done is forgotten. What is not a number of ours is
 /// another program's, and tells nothing.
 void Repair::on_periods(Time now, const Reply& reply) {
-  const std::vector<std::string> asked = std::move(reading_.keys.front());
-  reading_.keys.pop_front();
+  const std::vector<std::string> asked = std::move(job_.keys.front());
+  job_.keys.pop_front();
   if (reply.type != Reply::Type::array || reply.elements.size() != 2 * asked.size()) {
     return finish(now, false);
   }
@@ -384,7 +383,7 @@ void Repair::ask(Time now, int node, Step step, std::span<const std::string_view
   tag.claim.generation = run_;
   tag.round = static_cast<std::uint16_t>(step);
   tag.kind = core::CommandKind::repair;
-  ++reading_.unanswered;
+  ++job_.unanswered;
   session_.ask(now, node, tag, bytes_);
 }
 

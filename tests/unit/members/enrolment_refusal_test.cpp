@@ -56,7 +56,7 @@ TEST(EnrolmentRefusal, ChangingGroupsWaitsForWhatWasGranted) {
 TEST(EnrolmentRefusal, GroupsAreChangedOfTheOwnListAlone) {
   // Nodes of another list that this client does not know would keep their records, and a lease on
   // them would go on. A list that is being changed has such nodes, too.
-  using Phase = redis::MembersPhase;
+  using Phase = ListPhase;
   const redis::NodeNames own{"n1", "n2", "n3"}, other{"n1", "n2", "n4"};
   for (const auto& [carried, why] :
        {std::pair(redis::Membership{1, 0, Phase::settled, "n1", {}, other},
@@ -182,8 +182,7 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   // of that list, which it would count against, may not have seen the restart.
   Driver driver;
   const redis::Membership own = driver.members;
-  driver.members =
-      redis::Membership{1, 0, redis::MembersPhase::settled, "n1", {}, {"n1", "n4", "n5"}};
+  driver.members = redis::Membership{1, 0, ListPhase::settled, "n1", {}, {"n1", "n4", "n5"}};
   redis::Ruling alone;
   alone.founded = std::make_shared<redis::Membership>(own);
   alone.founds = true;
