@@ -82,7 +82,7 @@ void Members::move_on(Time now) {
 bool Members::is_reading() const {
   return std::ranges::any_of(session_.nodes(), [this](int node) {
     return session_.link(node).attempts().is_first() ||
-           session_.link(node).voting_right().is_reading_again();
+           session_.link(node).enrolment().is_reading_again();
   });
 }
 
@@ -92,10 +92,10 @@ bool Members::may_move_on() const {
   std::vector<redis::SharedMembership> accept;
   for (const redis::Link::Config& config : next_) {
     const int node = session_.number_of(config);
-    if (node < 0 || session_.link(node).voting_right().barred()) continue;
+    if (node < 0 || session_.link(node).enrolment().barred()) continue;
     const redis::Enrolment& its = session_.link(node).enrolment();
-    if (its.standing() != redis::Enrolment::Standing::enrolled) continue;
-    const redis::SharedMembership& as = its.enrolled().membership;
+    if (!its.is_enrolled()) continue;
+    const redis::SharedMembership& as = its.membership();
     if (as->may_vote() && as->epoch_of(names)) accept.push_back(as);
   }
   const bool too_few = session_.size() - refusing_ < core::quorum_of(session_.size()) &&
@@ -203,7 +203,7 @@ bool Members::confirms_outdated(Time now, const std::vector<redis::Ruling>& judg
     for (const int voter : voters) session_.doubt(now, number_of(voter));
   }
   const bool reading = std::ranges::any_of(voters, [this](int voter) {
-    return session_.link(number_of(voter)).voting_right().is_reading_again();
+    return session_.link(number_of(voter)).enrolment().is_reading_again();
   });
   return !reading;
 }
@@ -219,7 +219,7 @@ void Members::tell_name(Time now, int node, const redis::NodeNames& list) {
   }
   if (link.enrolment().config().only_looks) return;
   const redis::ClientName name{redis::list_mark(list, named_), ever_enrolled_,
-                               link.enrolment().may_enrol()};
+                               link.enrolment().candidacy().may_enrol()};
   if (name == told) return;
   std::string bytes;
   redis::append_command(bytes, {"CLIENT", "SETNAME", name.to_string()});

@@ -66,7 +66,7 @@ void Repair::start(Time now) {
 /// The name of a source, which may have no record.
 std::string Repair::name_of(const Source& source) const {
   const redis::Enrolment& its = session_.link(source.node).enrolment();
-  return its.enrolled().membership ? its.enrolled().membership->name : its.config().node;
+  return its.membership() ? its.membership()->name : its.config().node;
 }
 
 /// The greatest number that counts whichever node says it, by the clocks that are known so far.
@@ -90,17 +90,16 @@ bool Repair::choose_sources() {
     const core::LinkState state = session_.link(node).state();
     if (node == job_.target) continue;
     const redis::Enrolment& enrolment = session_.link(node).enrolment();
-    const redis::Enrolment::Standing its = enrolment.standing();
-    if (its == redis::Enrolment::Standing::waiting && state == core::LinkState::quarantined)
-      quarantined.push_back(node);
+    const bool waits = enrolment.standing() == redis::Enrolment::Standing::quarantined;
+    if (waits && state == core::LinkState::quarantined) quarantined.push_back(node);
     if (state != core::LinkState::up) continue;
     job_.clocks.push_back(node);
-    job_.sources.push_back({node, enrolment.enrolled().record});
-    const std::uint64_t floor = enrolment.enrolled().floor;
+    job_.sources.push_back({node, enrolment.record()});
+    const std::uint64_t floor = enrolment.floor();
     if (floor > limit) job_.doubts[""][name_of(job_.sources.back())] = floor;
     if (floor <= job_.floor || floor > limit) continue;
     job_.floor = floor;
-    job_.since = enrolment.enrolled().since;
+    job_.since = enrolment.since();
   }
   job_.clocks.insert(job_.clocks.end(), quarantined.begin(), quarantined.end());
   job_.clocks.push_back(job_.target);
@@ -108,8 +107,7 @@ bool Repair::choose_sources() {
   std::vector<Source> vouchers;
   redis::NodeNames names;
   for (const Source& source : job_.sources) {
-    const redis::SharedMembership& its =
-        session_.link(source.node).enrolment().enrolled().membership;
+    const redis::SharedMembership& its = session_.link(source.node).enrolment().membership();
     if (!vouches(*its)) continue;
     if (job_.as.is_vouched_for_by(names)) {
       job_.spare.push_back(source);
@@ -366,7 +364,7 @@ void Repair::write(Time now, Step step, std::span<const std::string_view> keys,
                    std::span<const std::string_view> values, std::string_view life) {
   refresh_at_ = now + between_refreshes;
   const std::string count = std::to_string(keys.size() + 1);
-  const std::string& mark = session_.link(job_.target).enrolment().mark();
+  const std::string& mark = session_.link(job_.target).enrolment().candidacy().mark();
   std::vector<std::string_view> words{"EVAL", redis::repair_script.source, count,
                                       redis::repairer_key};
   words.insert(words.end(), keys.begin(), keys.end());
@@ -391,13 +389,11 @@ void Repair::finish(Time now, bool done) {
   const int node = std::exchange(job_.target, -1);
   const redis::SharedMembership& admitted = session_.link(node).enrolment().ruling().admitted;
   if (done && admitted && *admitted == job_.as) {
-    const redis::Enrolment::Repaired repaired{
-        .floor = job_.by_clock ? std::max(job_.floor, job_.greatest) : job_.floor,
-        .since = job_.by_clock ? wall_.now_us() : job_.since,
-        .as = job_.as};
-    session_.link(node).done(now, repaired);
+    session_.link(node).repaired(now, job_.as,
+                                 job_.by_clock ? std::max(job_.floor, job_.greatest) : job_.floor,
+                                 job_.by_clock ? wall_.now_us() : job_.since);
   } else {
-    session_.link(node).done(now, redis::Enrolment::RepairFailed{job_.refused, job_.why});
+    session_.link(node).repair_failed(now, job_.refused, job_.why);
   }
   session_.touched(node);
   start(now);

@@ -300,7 +300,10 @@ void Operators::run(int node, const Words& words) {
   if (ran) world_.observer.show(node, connection, -1);
   world_.observer.look_at(node);
   if (!draw_.faults_follow_steps || said != ":1" || words[2] == "0") return;
-  const auto phase = static_cast<ListPhase>(words.back()[words.back().find(' ') + 1]);
+  const char letter = words.back()[words.back().find(' ') + 1];  // see Membership::text()
+  const ListPhase phase = letter == 'a'   ? ListPhase::announced
+                          : letter == 'u' ? ListPhase::unsettled
+                                          : ListPhase::settled;
   if (step_of(phase) == draw_.forgets_after) world_.faults.may_forget(node, "its step");
 }
 
