@@ -41,7 +41,7 @@ struct List {
 /// The list before the change that a node with this membership speaks of; the only one if it is
 /// settled.
 List before(const Membership& its) {
-  if (its.phase == MembersPhase::settled) return {its.to, its.to_terms};
+  if (its.phase == ListPhase::settled) return {its.to, its.to_terms};
   return {its.from, its.from_terms};
 }
 List after(const Membership& its) {
@@ -51,14 +51,14 @@ List after(const Membership& its) {
 /// Whether a node with this membership says that this list governs, or governed, in this epoch. A
 /// node at any step of a change says so of the list before it.
 bool speaks_for(const Membership& its, std::uint32_t epoch, const List& list) {
-  const bool decided = its.phase == MembersPhase::unsettled;
+  const bool decided = its.phase == ListPhase::unsettled;
   return its.epoch == epoch + (decided ? 1 : 0) && before(its) == list;
 }
 
 /// Whether a node with this membership is committed to the change from the one list, of this epoch,
 /// to the other, or is further on.
 bool is_committed(const Membership& its, std::uint32_t epoch, const List& from, const List& to) {
-  const bool decided = its.phase == MembersPhase::unsettled;
+  const bool decided = its.phase == ListPhase::unsettled;
   return (decided && its.epoch == epoch + 1 && before(its) == from && after(its) == to) ||
          speaks_for(its, epoch + 1, to);
 }
@@ -92,8 +92,7 @@ MembersChange::MembersChange(std::vector<Node> nodes, std::uint64_t counts, cons
   // A change under way to our nodes is ours, too, if we do not name other terms than it has.
   for (const Node& node : nodes_) {
     const Membership* const its = node.membership ? &*node.membership : nullptr;
-    if (its == nullptr || its->founding != founding || its->phase == MembersPhase::settled)
-      continue;
+    if (its == nullptr || its->founding != founding || its->phase == ListPhase::settled) continue;
     if (before(*its) == List{list_, terms_} && its->to == next_ && named.allow(its->to_terms)) {
       next_terms_ = its->to_terms;
       break;
@@ -126,7 +125,7 @@ void MembersChange::choose_list(std::uint64_t founding) {
   for (const Node& node : nodes_) {
     if (!node.membership || node.membership->founding != founding) continue;
     const Membership& its = *node.membership;
-    const bool decided = its.phase == MembersPhase::unsettled;
+    const bool decided = its.phase == ListPhase::unsettled;
     const List whole = before(its);
     const NodeNames& list = whole.nodes;
     const std::uint32_t epoch = decided ? its.epoch - 1 : its.epoch;
@@ -135,12 +134,12 @@ void MembersChange::choose_list(std::uint64_t founding) {
              (speaks_for(other, epoch, whole) ||
               (decided && is_committed(other, epoch, whole, after(its))));
     });
-    const Membership as{founding, epoch, MembersPhase::settled, {}, {}, list, {}, whole.terms};
+    const Membership as{founding, epoch, ListPhase::settled, {}, {}, list, {}, whole.terms};
     const int count = count_of(list, speak);
     // For a list of one or two nodes one would be enough, if no other node knew better. A node that
     // has heard of the change to it may only be behind.
     const NodeNames others = names_if([&](const Node&, const Membership& other) {
-      return other.phase == MembersPhase::settled || after(other) != whole;
+      return other.phase == ListPhase::settled || after(other) != whole;
     });
     const bool alone = speak.size() < 2 && !without(others, speak).empty();
     const bool certain =
@@ -156,7 +155,7 @@ void MembersChange::choose_list(std::uint64_t founding) {
     list_ = list;
     terms_ = whole.terms;
   }
-  state_ = Membership{founding, epoch_, MembersPhase::settled, {}, {}, list_, {}, terms_};
+  state_ = Membership{founding, epoch_, ListPhase::settled, {}, {}, list_, {}, terms_};
 }
 
 /// Chooses the change that is under way. Ours is, as soon as one node says so, since all that
@@ -174,7 +173,7 @@ void MembersChange::choose_stage(std::uint64_t founding) {
     const NodeNames come = names_if([&](const Node&, const Membership& other) {
       return other.founding == founding && is_committed(other, epoch_, from, to);
     });
-    const Membership heard{founding, epoch_,  MembersPhase::announced, {}, list_, to.nodes,
+    const Membership heard{founding, epoch_,  ListPhase::announced, {}, list_, to.nodes,
                            terms_,   to.terms};
     const int all = count_of(list_, names_if([&](const Node&, const Membership& other) {
                                return other == heard.for_node(other.name);
@@ -184,7 +183,7 @@ void MembersChange::choose_stage(std::uint64_t founding) {
     const bool by_one_word = planted(Mutant::committed_on_too_few);
     const bool enough = by_one_word ? !come.empty() : list.is_vouched_for_by(come);
     if (enough && (!decided || ours)) {
-      decided = Membership{founding, epoch_ + 1, MembersPhase::unsettled, {}, list_, to.nodes,
+      decided = Membership{founding, epoch_ + 1, ListPhase::unsettled, {}, list_, to.nodes,
                            terms_,   to.terms};
     }
     const int least = ours ? 1 : std::min(2, list.vouchers_needed());
@@ -199,7 +198,7 @@ void MembersChange::choose_stage(std::uint64_t founding) {
     list_ = state_->to;
     terms_ = state_->to_terms;
     epoch_ = state_->epoch;
-    state_ = Membership{founding, epoch_, MembersPhase::settled, {}, {}, list_, {}, terms_};
+    state_ = Membership{founding, epoch_, ListPhase::settled, {}, {}, list_, {}, terms_};
     stage_ = Stage::differs;
   } else if (after(*state_) != next) {
     stage_ = Stage::other;
@@ -238,35 +237,35 @@ bool MembersChange::lacks_record(const Node& node) const {
 }
 
 /// Whether the node is at this phase of the list, or of the change to the new one.
-bool MembersChange::is_at(const Node& node, MembersPhase phase) const {
+bool MembersChange::is_at(const Node& node, ListPhase phase) const {
   if (!node.membership || node.membership->founding != state_->founding) return false;
   const Membership& its = *node.membership;
   if (its.phase != phase) return false;
   const List list{list_, terms_};
-  if (phase == MembersPhase::settled) return its.epoch == epoch_ && after(its) == list;
-  const std::uint32_t epoch = phase == MembersPhase::unsettled ? epoch_ + 1 : epoch_;
+  if (phase == ListPhase::settled) return its.epoch == epoch_ && after(its) == list;
+  const std::uint32_t epoch = phase == ListPhase::unsettled ? epoch_ + 1 : epoch_;
   return its.epoch == epoch && before(its) == list && after(its) == List{next_, next_terms_};
 }
 
-bool MembersChange::has_come_to(const Node& node, MembersPhase phase) const {
+bool MembersChange::has_come_to(const Node& node, ListPhase phase) const {
   if (!node.membership || node.membership->founding != state_->founding) return false;
   return is_at(node, phase) ||
          is_committed(*node.membership, epoch_, {list_, terms_}, {next_, next_terms_});
 }
 
-int MembersChange::count_at(MembersPhase phase) const {
+int MembersChange::count_at(ListPhase phase) const {
   return static_cast<int>(std::ranges::count_if(nodes_, [&](const Node& node) {
     return is_member(list_, node.called()) &&
-           (phase == MembersPhase::settled ? is_at(node, phase) : has_come_to(node, phase));
+           (phase == ListPhase::settled ? is_at(node, phase) : has_come_to(node, phase));
   }));
 }
 
-NodeNames MembersChange::common_but(MembersPhase phase, bool reached) const {
+NodeNames MembersChange::common_but(ListPhase phase, bool reached) const {
   NodeNames names = common();
   std::erase_if(names, [&](const std::string& name) {
     const auto node = std::ranges::find(nodes_, name, &Node::called);
     return node->reached != reached ||
-           (phase == MembersPhase::settled ? is_at(*node, phase) : has_come_to(*node, phase));
+           (phase == ListPhase::settled ? is_at(*node, phase) : has_come_to(*node, phase));
   });
   return names;
 }
@@ -294,7 +293,7 @@ bool MembersChange::is_apart(const Node& node) const {
   if (!state_ || !is_certain_ || !node.membership || stage_ == Stage::other) return false;
   if (node.bad_floor) return true;
   const bool concerned = is_member(list_, node.called()) || node.in_next;
-  const bool changes = state_->phase != MembersPhase::settled;
+  const bool changes = state_->phase != ListPhase::settled;
   if (!concerned || (changes ? has_come_to(node, state_->phase) : is_at(node, state_->phase))) {
     return false;
   }
@@ -303,7 +302,7 @@ bool MembersChange::is_apart(const Node& node) const {
 
 bool MembersChange::done() const {
   return stage_ == Stage::agreed && std::ranges::all_of(nodes_, [&](const Node& node) {
-           return !node.in_next || is_at(node, MembersPhase::settled);
+           return !node.in_next || is_at(node, ListPhase::settled);
          });
 }
 
@@ -327,7 +326,7 @@ Error MembersChange::not_now(const char* step) const {
                     " is decided: finish it with quorumlock members commit");
     case Stage::other: break;
   }
-  const bool decided = state_->phase == MembersPhase::unsettled;
+  const bool decided = state_->phase == ListPhase::unsettled;
   return unsafe(begin + "a change from " + in_words(state_->from, state_->from_terms) + " to " +
                 in_words(state_->to, state_->to_terms) +
                 (decided ? " is decided" : " is announced") +
@@ -379,7 +378,7 @@ Result<void> MembersChange::may_announce() const {
                    ": nodes that are to join have to run first");
   }
   if (!not_yet.empty()) return restarted("cannot announce the change yet: ", not_yet);
-  const int settled = count_at(MembersPhase::settled);
+  const int settled = count_at(ListPhase::settled);
   if (settled >= quorum_before) return {};
   return too_few("cannot announce the change: only " + of(settled, list_.size()) +
                  " nodes of the list answer, and " + std::to_string(quorum_before) +
@@ -390,7 +389,7 @@ Result<void> MembersChange::may_announce() const {
 Result<void> MembersChange::serves_next() const {
   if (stage_ != Stage::differs) return {};
   const std::size_t both = common().size();
-  const NodeNames away = common_but(MembersPhase::settled, false);
+  const NodeNames away = common_but(ListPhase::settled, false);
   const auto there = static_cast<int>(both - away.size());
   if (away.empty() || there >= quorum(list_)) return {};
   return too_few("cannot announce the change: " + of(there, both) +
@@ -403,7 +402,7 @@ Result<void> MembersChange::may_commit() const {
   if (stage_ != Stage::announced) return not_now("commit the change");
   // An announcement of a few other nodes is replaced by ours.
   for (const Node& node : nodes_) {
-    if (!node.membership || node.membership->phase != MembersPhase::announced) continue;
+    if (!node.membership || node.membership->phase != ListPhase::announced) continue;
     const Membership& its = *node.membership;
     if (its.epoch != epoch_ || before(its) != List{list_, terms_} ||
         after(its) == List{next_, next_terms_}) {
@@ -419,12 +418,12 @@ Result<void> MembersChange::may_commit() const {
   if (Result<void> announced = is_announced(); !announced) return announced;
   // From then on a lock needs a majority of either list.
   const auto both = static_cast<int>(common().size());
-  const NodeNames away = common_but(MembersPhase::announced, false);
-  NodeNames waiting = common_but(MembersPhase::announced, true);
+  const NodeNames away = common_but(ListPhase::announced, false);
+  NodeNames waiting = common_but(ListPhase::announced, true);
   const int there = both - static_cast<int>(away.size());
   const int well = there - static_cast<int>(waiting.size());
   const NodeNames new_and_well = names_if([this](const Node& node, const Membership&) {
-    return node.in_next && has_come_to(node, MembersPhase::announced);
+    return node.in_next && has_come_to(node, ListPhase::announced);
   });
   const bool serves_new = static_cast<int>(new_and_well.size()) >= quorum(next_);
   if (well >= quorum(list_) && serves_new) return {};
@@ -454,7 +453,7 @@ Result<void> MembersChange::may_commit() const {
 
 Result<void> MembersChange::may_withdraw() const {
   // A change to any list may be withdrawn, unless it is decided.
-  const bool decided = state_ && state_->phase == MembersPhase::unsettled;
+  const bool decided = state_ && state_->phase == ListPhase::unsettled;
   if (state_ && !decided && !withdrawing().empty()) return {};
   if (stage_ != Stage::differs) return not_now("withdraw the change");
   return unsafe("no change is announced: there is nothing to withdraw");
@@ -466,7 +465,7 @@ Result<void> MembersChange::may_settle() const {
   int needed = quorum(list_);
   if (planted(Mutant::committed_on_too_few)) --needed;
   if (planted(Mutant::committed_on_n_minus_q)) needed = static_cast<int>(list_.size()) - needed + 1;
-  const int found = count_at(MembersPhase::unsettled);
+  const int found = count_at(ListPhase::unsettled);
   if (found >= needed) return {};
   return too_few("cannot settle the change: it is decided on " + of(found, list_.size()) +
                  " nodes of the old list, and " + std::to_string(needed) +
@@ -475,7 +474,7 @@ Result<void> MembersChange::may_settle() const {
 
 Result<void> MembersChange::is_announced() const {
   if (stage_ == Stage::agreed || stage_ == Stage::committed) return {};
-  const int announced = stage_ == Stage::announced ? count_at(MembersPhase::announced) : 0;
+  const int announced = stage_ == Stage::announced ? count_at(ListPhase::announced) : 0;
   if (announced >= quorum(list_)) return {};
   return too_few("the change is announced on " + of(announced, list_.size()) + " nodes, and " +
                  std::to_string(quorum(list_)) +
@@ -484,7 +483,7 @@ Result<void> MembersChange::is_announced() const {
 
 Result<void> MembersChange::is_withdrawn() const {
   if (!state_) return {};
-  if (state_->phase == MembersPhase::unsettled) return not_now("withdraw the change");
+  if (state_->phase == ListPhase::unsettled) return not_now("withdraw the change");
   NodeNames names;
   for (const Step& left : withdrawing()) names.push_back(left.as.name);
   if (names.empty()) return {};
@@ -493,7 +492,7 @@ Result<void> MembersChange::is_withdrawn() const {
 }
 
 Result<void> MembersChange::is_settled() const {
-  const int settled = stage_ == Stage::agreed ? count_at(MembersPhase::settled) : 0;
+  const int settled = stage_ == Stage::agreed ? count_at(ListPhase::settled) : 0;
   if (settled >= quorum(next_)) return {};
   return too_few("the list is settled on " + of(settled, next_.size()) + " nodes, and " +
                  std::to_string(quorum(next_)) +
@@ -524,8 +523,8 @@ Record MembersChange::brought_to_list(const Node& node) const {
   const Membership& its = *node.membership;
   // A new node may have been let in late.
   const List list{list_, terms_}, was = before(its);
-  const bool joined = its.phase == MembersPhase::announced && after(its) == list;
-  const bool decided = its.phase == MembersPhase::unsettled;
+  const bool joined = its.phase == ListPhase::announced && after(its) == list;
+  const bool decided = its.phase == ListPhase::unsettled;
   if (its.epoch == epoch_ && !decided) return was == list ? node.enrolment : std::nullopt;
   const bool unsettled = its.epoch == epoch_ && after(its) == list && its.may_vote();
   const bool behind =
@@ -544,20 +543,20 @@ Record MembersChange::brought_to_list(const Node& node) const {
 
 std::vector<MembersChange::Step> MembersChange::announcing() const {
   if (List{list_, terms_} == List{next_, next_terms_}) return {};  // that is no change
-  return steps_to(changing(MembersPhase::announced),
+  return steps_to(changing(ListPhase::announced),
                   [&](const Node& node, const Membership&) -> Record {
-                    const bool again = has_come_to(node, MembersPhase::announced);
+                    const bool again = has_come_to(node, ListPhase::announced);
                     return again ? std::nullopt : brought_to_list(node);
                   });
 }
 
 std::vector<MembersChange::Step> MembersChange::committing() const {
-  return steps_to(changing(MembersPhase::unsettled),
+  return steps_to(changing(ListPhase::unsettled),
                   [&](const Node& node, const Membership&) -> Record {
                     // A new node may have been let in. Once the change is decided, a node that has
                     // not heard of it hears of both steps at once.
-                    if (is_at(node, MembersPhase::announced)) return node.enrolment;
-                    if (has_come_to(node, MembersPhase::unsettled)) return std::nullopt;
+                    if (is_at(node, ListPhase::announced)) return node.enrolment;
+                    if (has_come_to(node, ListPhase::unsettled)) return std::nullopt;
                     if (planted(Mutant::nodes_left_behind)) return std::nullopt;
                     return stage_ == Stage::committed ? brought_to_list(node) : std::nullopt;
                   });
@@ -567,7 +566,7 @@ std::vector<MembersChange::Step> MembersChange::committing() const {
 std::vector<MembersChange::Step> MembersChange::withdrawing() const {
   std::vector<Step> steps = steps_to(
       settled(epoch_, list_, terms_), [&](const Node& node, const Membership& its) -> Record {
-        const bool announced = its.phase == MembersPhase::announced && its.epoch == epoch_ &&
+        const bool announced = its.phase == ListPhase::announced && its.epoch == epoch_ &&
                                before(its) == List{list_, terms_};
         return announced ? node.enrolment : std::nullopt;
       });
@@ -607,10 +606,10 @@ std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
   const Membership as = settled(epoch, next_, next_terms_);
   return steps_to(as, [&](const Node& node, const Membership& its) -> Record {
     if (!is_member(next_, node.called()) || its == as.for_node(node.called())) return std::nullopt;
-    const bool unsettled = its.epoch == epoch && its.phase == MembersPhase::unsettled &&
+    const bool unsettled = its.epoch == epoch && its.phase == ListPhase::unsettled &&
                            after(its) == List{next_, next_terms_} &&
                            (stage_ == Stage::committed || is_certain_);
-    const bool announced = stage_ == Stage::committed && is_at(node, MembersPhase::announced);
+    const bool announced = stage_ == Stage::committed && is_at(node, ListPhase::announced);
     // A node that is one change behind has missed steps that all apply to it, whichever list was
     // announced to it: every list of its epoch that could be decided is decided.
     Record record = unsettled || announced ? node.enrolment : brought_to_list(node);
@@ -625,7 +624,7 @@ int MembersChange::settled_node() const {
   int found = -1;
   std::uint64_t greatest = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (stage_ != Stage::agreed || !is_at(nodes_[i], MembersPhase::settled)) continue;
+    if (stage_ != Stage::agreed || !is_at(nodes_[i], ListPhase::settled)) continue;
     if (nodes_[i].bad_floor) continue;
     const std::uint64_t floor = nodes_[i].enrolment->floor;
     if (found < 0 || floor > greatest) found = static_cast<int>(i);
@@ -638,7 +637,7 @@ std::vector<int> MembersChange::to_read() const {
   std::vector<int> found;
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (is_member(list_, node.called()) && has_come_to(node, MembersPhase::unsettled) &&
+    if (is_member(list_, node.called()) && has_come_to(node, ListPhase::unsettled) &&
         !node.bad_floor) {
       found.push_back(i);
     }
@@ -665,11 +664,11 @@ std::uint64_t MembersChange::floor_of_expired(std::int64_t now) const {
 
 Membership MembersChange::settled(std::uint32_t epoch, const NodeNames& list,
                                   const ListTerms& terms) const {
-  return {state_->founding, epoch, MembersPhase::settled, {}, {}, list, {}, terms};
+  return {state_->founding, epoch, ListPhase::settled, {}, {}, list, {}, terms};
 }
 
-Membership MembersChange::changing(MembersPhase phase) const {
-  const std::uint32_t epoch = phase == MembersPhase::unsettled ? epoch_ + 1 : epoch_;
+Membership MembersChange::changing(ListPhase phase) const {
+  const std::uint32_t epoch = phase == ListPhase::unsettled ? epoch_ + 1 : epoch_;
   return {state_->founding, epoch, phase, {}, list_, next_, terms_, next_terms_};
 }
 

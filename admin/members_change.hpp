@@ -151,22 +151,22 @@ class MembersChange {
   [[nodiscard]] std::string in_words(const NodeNames& list, const ListTerms& terms) const;
   void choose_list(std::uint64_t founding);
   void choose_stage(std::uint64_t founding);
-  [[nodiscard]] bool is_at(const Node& node, MembersPhase phase) const;
+  [[nodiscard]] bool is_at(const Node& node, ListPhase phase) const;
   /// Whether this node is at this phase of the change to the new list, or further on.
-  [[nodiscard]] bool has_come_to(const Node& node, MembersPhase phase) const;
+  [[nodiscard]] bool has_come_to(const Node& node, ListPhase phase) const;
   /// The names of the nodes for which this is true, sorted.
   template <class Is>
   [[nodiscard]] NodeNames names_if(Is is) const;
-  [[nodiscard]] int count_at(MembersPhase phase) const;
+  [[nodiscard]] int count_at(ListPhase phase) const;
   [[nodiscard]] bool has_step(int node) const;
   [[nodiscard]] std::optional<EnrolmentRecord> brought_to_list(const Node& node) const;
   /// These states of the list that governs, and of the change to the new one.
   [[nodiscard]] Membership settled(std::uint32_t epoch, const NodeNames& list,
                                    const ListTerms& terms) const;
-  [[nodiscard]] Membership changing(MembersPhase phase) const;
+  [[nodiscard]] Membership changing(ListPhase phase) const;
   /// The names of the nodes of both lists that are not at this phase: of those that answer if
   /// `reached`, else of those that do not.
-  [[nodiscard]] NodeNames common_but(MembersPhase phase, bool reached) const;
+  [[nodiscard]] NodeNames common_but(ListPhase phase, bool reached) const;
   [[nodiscard]] Error not_now(const char* step) const;
   [[nodiscard]] Error restarted(const std::string& begin, const NodeNames& nodes) const;
   template <class RecordOf>

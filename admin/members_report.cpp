@@ -20,11 +20,11 @@ MembersStage public_stage(Stage stage) {
   return MembersStage::unknown;
 }
 
-MemberState state_in(redis::MembersPhase phase) {
+MemberState state_in(ListPhase phase) {
   switch (phase) {
-    case redis::MembersPhase::settled: return MemberState::settled;
-    case redis::MembersPhase::announced: return MemberState::announced;
-    case redis::MembersPhase::unsettled: return MemberState::unsettled;
+    case ListPhase::settled: return MemberState::settled;
+    case ListPhase::announced: return MemberState::announced;
+    case ListPhase::unsettled: return MemberState::unsettled;
   }
   return MemberState::unreachable;
 }
@@ -37,8 +37,7 @@ MemberState state_of(const Change& change, const Change::Node& node) {
   }
   const redis::Membership& its = *node.membership;
   const bool one_list = its.founding == change.state()->founding;
-  if (one_list && its.phase == redis::MembersPhase::unsettled && !its.may_vote())
-    return MemberState::removed;
+  if (one_list && its.phase == ListPhase::unsettled && !its.may_vote()) return MemberState::removed;
   if (change.is_apart(node)) return MemberState::apart;
   if (change.is_behind(node)) return MemberState::behind;
   return state_in(its.phase);
@@ -71,7 +70,7 @@ std::string rest_of(const MembersReport& report, const Change& change) {
   }
   // Too few remember anything: what one of them says of a change helps to find the list.
   for (const Change::Node& node : change.nodes()) {
-    if (!node.membership || node.membership->phase != redis::MembersPhase::unsettled) continue;
+    if (!node.membership || node.membership->phase != ListPhase::unsettled) continue;
     if (node.membership->to == change.next() || waiting.empty()) continue;
     return "a change to " + redis::in_braces(node.membership->to) +
            " is decided, and only its nodes can let in those that forgot: put these into the "
@@ -169,7 +168,7 @@ std::string next_step_of(const MembersReport& report, const Change& change) {
     case Stage::committed: return "finish the change: quorumlock members commit";
     case Stage::other: {
       const std::string to = redis::in_braces(change.state()->to);
-      if (change.state()->phase == redis::MembersPhase::announced) {
+      if (change.state()->phase == ListPhase::announced) {
         return "a change to " + to +
                " is under way: finish it with those nodes in the configuration, or take it back "
                "with quorumlock members withdraw";

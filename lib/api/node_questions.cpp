@@ -129,16 +129,16 @@ ListedGroup listed_group(Driver& driver, bool anew) {
     node.number = number;
     node.node = url;
     node.name = enrolment.config().node;
-    node.record = enrolment.wanted(*enrolment.ruling().founded).to_string();
+    node.record = enrolment.candidacy().wanted(*enrolment.ruling().founded).to_string();
     const redis::Membership& founded = *enrolment.ruling().founded;
     node.founding = founded.founding;
     node.max_ttl = std::chrono::milliseconds(founded.to_terms.max_ttl_ms);
     node.fencing_memory = std::chrono::seconds(founded.to_terms.memory_s);
     const bool nameless = !link.greeting().facts().no_info.empty();
-    if (link.voting_right().vote() == Vote::same_server || nameless) {
+    if (enrolment.vote() == Vote::same_server || nameless) {
       node.unfit = driver.trouble(number);
     }
-    node.is_enrolled = enrolment.standing() == redis::Enrolment::Standing::enrolled;
+    node.is_enrolled = enrolment.is_enrolled();
     if (const auto& refused = link.greeting().writes_refused()) {
       node.refusal = (refused->in_script ? "" : "refuses writes: ") + refused->why;
       node.may_relent = refused->vote == Vote::refuses_writes;

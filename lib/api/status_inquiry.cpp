@@ -55,20 +55,10 @@ NodeState state_of(core::LinkState state) {
   return NodeState::down;
 }
 
-NodeEnrolment::Standing standing_of(redis::Enrolment::Standing standing) {
-  switch (standing) {
-    case redis::Enrolment::Standing::unknown: return NodeEnrolment::Standing::unknown;
-    case redis::Enrolment::Standing::enrolled: return NodeEnrolment::Standing::enrolled;
-    case redis::Enrolment::Standing::waiting: return NodeEnrolment::Standing::quarantined;
-    case redis::Enrolment::Standing::refused: return NodeEnrolment::Standing::refused;
-  }
-  return NodeEnrolment::Standing::unknown;
-}
-
 void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::string_view text) {
   const std::optional<redis::Membership> found = redis::Membership::parse(text, mark);
   if (!found) return;
-  const bool settled = found->phase == redis::MembersPhase::settled;
+  const bool settled = found->phase == ListPhase::settled;
   NodeMembership& its = status.membership;
   const auto shown = [](redis::NodeNames names) {
     for (std::string& name : names) name = printable(name);
@@ -76,13 +66,13 @@ void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::st
   };
   its.name = printable(found->name);
   its.epoch = found->epoch;
-  its.phase = settled                                          ? ListPhase::settled
-              : found->phase == redis::MembersPhase::announced ? ListPhase::announced
-                                                               : ListPhase::unsettled;
+  its.phase = settled                                ? ListPhase::settled
+              : found->phase == ListPhase::announced ? ListPhase::announced
+                                                     : ListPhase::unsettled;
   its.nodes = shown(settled ? found->to : found->from);
   if (!settled) its.next = shown(found->to);
   const redis::ListTerms& terms =
-      found->phase == redis::MembersPhase::announced ? found->from_terms : found->to_terms;
+      found->phase == ListPhase::announced ? found->from_terms : found->to_terms;
   status.enrolment.max_ttl = std::chrono::milliseconds(terms.max_ttl_ms);
   status.enrolment.fencing_memory = std::chrono::seconds(terms.memory_s);
 }
@@ -212,8 +202,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       const redis::RecordTexts texts = redis::texts_of(reply);
       // A client that asks for no lock would not notice that a node has forgotten.
       const redis::Enrolment& its = driver.link(node).enrolment();
-      if (reply.type == Type::array && its.standing() == redis::Enrolment::Standing::enrolled &&
-          texts.record != its.enrolled().record) {
+      if (reply.type == Type::array && its.is_enrolled() && texts.record != its.record()) {
         driver.doubt(node);
       }
       const auto found = redis::EnrolmentRecord::parse(texts.record.value_or(""));
@@ -299,23 +288,23 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   const redis::Enrolment& enrolment = link.enrolment();
   status.membership.configured_name = enrolment.config().node;
   if (status.state != NodeState::down && status.state != NodeState::connecting) {
-    status.enrolment.standing = standing_of(enrolment.standing());
+    status.enrolment.standing = enrolment.standing();
   }
   if (status.enrolment.standing == NodeEnrolment::Standing::quarantined) {
     status.enrolment.quarantined_for =
-        std::max(core::Duration::zero(), enrolment.candidacy().until() - now);
+        std::max(core::Duration::zero(), enrolment.wait().until() - now);
   }
   status.enrolment.was_enrolled = enrolment.was_enrolled();
-  status.enrolment.awaits_operator = enrolment.awaits_operator();
-  status.enrolment.nobody_enrols = enrolment.nobody_enrols();
-  status.enrolment.enrolments = enrolment.enrolments();
+  status.enrolment.awaits_operator = enrolment.candidacy().awaits_operator();
+  status.enrolment.nobody_enrols = enrolment.candidacy().nobody_enrols();
+  status.enrolment.enrolments = enrolment.candidacy().enrolments();
   if (status.enrolment.standing != NodeEnrolment::Standing::unknown) {
     const auto& refused = link.greeting().writes_refused();
     status.access.scripts = !refused || refused->vote != Vote::unauthorized || refused->in_script;
   }
   if (status.enrolment.standing == NodeEnrolment::Standing::quarantined ||
       status.enrolment.standing == NodeEnrolment::Standing::refused) {
-    status.enrolment.why = printable(enrolment.why());
+    status.enrolment.why = printable(enrolment.candidacy().why());
   }
 
   const core::ClockJumped& jump = driver.jump(node);

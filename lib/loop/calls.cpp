@@ -371,8 +371,7 @@ Error Calls::error_of(Errc why, const char* what, std::string_view resource,
   bool forgetful = false;
   for (const NodeList::Node& node : nodes_) {
     NodeVote& vote = outcome.votes[nodes_.place_of(node.number)];
-    const bool enrolled =
-        session_.link(node.number).enrolment().standing() == redis::Enrolment::Standing::enrolled;
+    const bool enrolled = session_.link(node.number).enrolment().is_enrolled();
     forgetful = forgetful || (vote.vote == Vote::quarantined && !enrolled);
     if (core::is_answer(vote.vote) || vote.vote == Vote::pending) continue;
     vote.detail =

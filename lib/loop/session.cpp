@@ -118,9 +118,9 @@ bool Session::is_at_work() const {
     const redis::Enrolment& its = link(node).enrolment();
     if (link(node).state() != core::LinkState::quarantined) {
       works = works || link(node).attempts().is_first();
-    } else if (its.standing() == redis::Enrolment::Standing::waiting) {
+    } else if (its.standing() == redis::Enrolment::Standing::quarantined) {
       waits = true;
-      works = works || its.is_at_work();
+      works = works || its.candidacy().is_at_work();
     }
   }
   return waits && works;

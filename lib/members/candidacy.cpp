@@ -1,124 +1,375 @@
 #include "members/candidacy.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <span>
-#include <string_view>
+#include <chrono>
+#include <initializer_list>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "lock/mutants.hpp"
-#include "lock/validity.hpp"
+#include "verbs/keys.hpp"
+#include "verbs/scripts.hpp"
+#include "verbs/vote.hpp"
+#include "wire/endpoint.hpp"
+#include "wire/words.hpp"
 
 namespace quorumlock::redis {
+namespace {
 
 using core::Mutant;
 using core::planted;
 using core::Time;
+using Standing = NodeEnrolment::Standing;
 
-std::string nonce(core::Random& random) {
-  std::uint64_t number = 0;
-  random.fill(std::as_writable_bytes(std::span(&number, 1)));
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
-  return text;
+/// The time between two looks at a node that does not vote: another client may have enrolled it.
+constexpr core::Duration between_looks = std::chrono::seconds(1);
+
+constexpr std::string_view awaits =
+    ", and waits for a client with an operator's rights, which this user has not: quorumlock "
+    "enroll --watch";
+
+void call(std::string& out, const Script& script, std::initializer_list<std::string_view> keys,
+          std::initializer_list<std::string_view> arguments) {
+  const std::string count = std::to_string(keys.size());
+  std::vector<std::string_view> words{"EVAL", script.source, count};
+  words.insert(words.end(), keys);
+  words.insert(words.end(), arguments);
+  append_command(out, words);
 }
 
-std::string Candidacy::propose(EnrolmentRecord record, core::Duration least) const {
-  EnrolmentCandidate candidate{std::move(record)};
-  candidate.wait_ms =
-      std::chrono::ceil<std::chrono::milliseconds>(std::max(longest_, least)).count();
-  return candidate.to_string();
+}  // namespace
+
+EnrolmentRecord Candidacy::wanted(const Membership& as) const {
+  EnrolmentRecord record;
+  record.run_id = facts_.run();
+  record.nonce = planted(Mutant::candidate_without_nonce) ? "1" : nonce(random_);
+  record.groups = config_.groups;
+  record.members = as.mark();
+  return record;
 }
 
-std::string Candidacy::patience() const {
-  const core::Duration wait = std::max(expected_, longest_);
-  return std::to_string((2 * wait + std::chrono::minutes(1)) / std::chrono::milliseconds(1));
+/// The candidate that we would put on the node.
+std::string Candidacy::proposal() const {
+  const core::Duration least = facts_.outlives_failover
+                                   ? ruling_.quarantine() + *facts_.outlives_failover
+                                   : ruling_.forgotten;
+  return wait_.propose(wanted(*ruling_.founded), least);
 }
 
-std::pair<Vote, std::string> Candidacy::refusal(const NodeNames& list,
-                                                const NamedTerms& named) const {
-  if (!remembered_) return {};
-  const std::string begin = "was restarted, and ";
-  if (const std::string why = refusal_of(*remembered_, list); !why.empty()) {
-    return {Vote::nodes_differ, begin + why};
-  }
-  const auto [vote, why] = terms_difference(*remembered_, list, named);
-  return {vote, why.empty() ? "" : begin + why};
+void Candidacy::go(Step step) {
+  step_ = step;
+  command_ = true;
+  if (step == Step::claiming) check_ = true;  // the run may have another name by now
+  next_look_ = core::never;
 }
 
-void Candidacy::stands(Time now, std::string text, core::Duration wait, double drift_factor) {
-  // What is behind the TIME of its beginning is added meanwhile.
-  const auto beginning = [](std::string_view one) {
-    return one.substr(0, one.find(',', std::min(one.size(), one.find(';'))));
-  };
-  const bool same = beginning(text) == beginning(text_);
-  replaced_ = !same && !text_.empty();
-  text_ = std::move(text);
-  if (same || (replaced_ && planted(Mutant::watch_goes_on))) return;
-  over_.reset();
-  since_ = now;
-  own_ = wait;
-  drift_factor_ = drift_factor;
-  count_wait();
+void Candidacy::rest(Time now, Step step, std::string why) {
+  go(step);
+  why_ = std::move(why);
+  next_look_ = now + between_looks;
 }
 
-bool Candidacy::expect(core::Duration wait) {
-  if (wait == expected_) return false;
-  expected_ = wait;
-  const core::Duration before = wait_;
-  count_wait();
-  if (wait_ > before) doubt();
-  return true;
+void Candidacy::begin(std::string why, SharedMembership remembered) {
+  wait_.remember(std::move(remembered));
+  why_ = std::move(why);
+  go(Step::applying);
 }
 
-void Candidacy::count_wait() {
-  core::Duration longest = std::max({own_, longest_, expected_});
-  // The votes that the node may have forgotten were given by the record that it remembers.
-  if (remembered_) longest = std::max(longest, remembered_->longest_max_ttl());
-  const core::Duration margin = core::margin(longest, drift_factor_);
-  wait_ = longest + margin;
-  until_ = since_ + wait_;
-  if (planted(Mutant::no_quarantine)) until_ = since_;
-  if (planted(Mutant::absent_taken_as_new) && !remembered_) until_ = since_;
-  if (planted(Mutant::quarantine_too_short)) until_ = since_ + longest / 2;
-  if (planted(Mutant::quarantine_by_a_fast_clock)) until_ = since_ + longest - margin;
+void Candidacy::replace(std::string_view key, std::string_view from, core::Duration wait) {
+  key_ = key;
+  from_ = from;
+  wait_.lengthen(wait);
+  go(is_tenant() ? Step::applying : Step::replacing);
 }
 
-bool Candidacy::weigh(Time now, int nodes) {
-  if (over_ || ripe() || text_.empty()) return false;
-  if (planted(Mutant::each_client_waits)) return false;
-  if (by_nodes_.state(nodes, wait_) != TimedWait::State::over) return false;
-  over_ = now;
-  ripeness_ = Ripeness::timed;
-  return true;
+void Candidacy::refuse(Time now, Vote vote, std::string why) {
+  vote_ = vote;
+  awaits_operator_ = false;
+  rest(now, Step::refused, std::move(why));
 }
 
-std::optional<std::string> Candidacy::with_times() const {
-  std::optional<NodeTimes> times = by_nodes_.to_name();
-  if (!times || text_.empty()) return std::nullopt;
-  EnrolmentCandidate candidate = by_nodes_.candidate();
-  candidate.times = std::move(*times);
-  return candidate.to_string();
+void Candidacy::leave() {
+  go(Step::none);
+  command_ = false;
 }
 
-void Candidacy::names(std::string text) {
-  text_ = std::move(text);
-  if (auto candidate = EnrolmentCandidate::parse(text_)) {
-    by_nodes_.names(std::move(candidate->times));
-  }
+void Candidacy::end() {
+  leave();
+  wait_.remember(nullptr);
+  awaits_operator_ = false;
 }
 
 void Candidacy::disconnected() {
-  doubt();
-  by_nodes_.forget();
-  mark_.reset();
+  wait_.disconnected();
+  right_ = Right::untried;
+  awaits_operator_ = repair_ = check_ = times_ = false;
 }
 
-void Candidacy::forget() {
-  doubt();
-  by_nodes_.forget();
-  text_.clear();
-  mark_.reset();
+/// Takes how long the node has to wait, as far as the others have said.
+void Candidacy::expect(Time now) {
+  const bool changed = wait_.expect(ruling_.quarantine() +
+                                    facts_.outlives_failover.value_or(core::Duration::zero()));
+  if (step_ != Step::waiting) return;
+  if (changed) next_look_ = std::min(next_look_, std::max(now, wait_.until()));
+  // A node that only waited for this need not wait for its next look.
+  if (wait_.ripe() && ruling_.admitted) next_look_ = std::min(next_look_, now);
+}
+
+bool Candidacy::take_command(Time now, std::string& out) {
+  if (!std::exchange(command_, false)) return false;
+  switch (step_) {
+    case Step::replacing:
+      call(out, replace_script, {key_, candidate_key}, {from_, proposal(), CandidateWait::life});
+      return true;
+    case Step::applying:
+      if (!ruling_.admitted) {
+        const auto [vote, why] = wait_.refusal(ruling_.founded->to, config_.named);
+        if (!why.empty()) {
+          refuse(now, vote, why);
+          return false;
+        }
+      }
+      if (right_ == Right::none) {
+        leave_to_others(now);
+        return false;
+      }
+      if (right_ == Right::to_look) {
+        append_command(out, {"GET", candidate_key});
+        return true;
+      }
+      wait_.asks(now);
+      call(out, candidate_script, {enrolment_key, candidate_key},
+           {wait_.patience(), facts_.run(), proposal(), CandidateWait::life});
+      return true;
+    case Step::naming:
+      call(out, witness_script, {candidate_key}, {wait_.text(), to_, CandidateWait::life});
+      return true;
+    case Step::claiming:
+      mark_ = nonce(random_);
+      append_command(out, {"SET", repairer_key, mark_, "NX", "PX", repairer_ms});
+      return true;
+    case Step::yielding: call(out, release_script, {}, {repairer_key, mark_}); return true;
+    case Step::enrolling: {
+      const auto age = std::chrono::ceil<std::chrono::microseconds>(wait_.age()).count();
+      call(out, enrol_script, {enrolment_key, candidate_key, repairer_key, members_key},
+           {std::to_string(age), to_, wait_.text(), as_.text()});
+      return true;
+    }
+    default: return false;  // there is nothing to ask
+  }
+}
+
+void Candidacy::on_reply(Time now, const Reply& reply) {
+  const bool done = reply.type == Reply::Type::integer && reply.integer == 1;
+  switch (step_) {
+    case Step::replacing:
+      if (!done) return go(Step::over);
+      if (config_.changes_groups) why_ = "is being enrolled anew, for other groups";
+      if (key_ == enrolment_key) wait_.remember(nullptr);
+      return go(Step::applying);
+    case Step::applying:
+      if (!is_tenant()) return on_candidate(now, reply);
+      // The candidate of a client that may enrol the node, if there is one.
+      begun_by_another_ = reply.type == Reply::Type::string;
+      reads(EnrolmentCandidate::parse(reply.text).value_or(EnrolmentCandidate()), 0);
+      return leave_to_others(now);
+    case Step::naming:
+      if (!done) return go(Step::applying);
+      wait_.names(to_);
+      rest(now, Step::waiting, why_);
+      return name_times();
+    case Step::claiming:
+      if (reply.type != Reply::Type::status) return rest(now, Step::waiting, why_);
+      repair_ = true;
+      return go(Step::repairing);
+    case Step::yielding:
+      if (is_tenant()) return leave_to_others(now);
+      return rest(now, Step::waiting, why_);
+    case Step::enrolling:
+      if (!done) {
+        // Our mark must not keep us and others from the next try for as long as it lives.
+        wait_.doubt();
+        return go(Step::yielding);
+      }
+      ++enrolments_;
+      wait_.end();
+      return go(Step::won);
+    default: return;  // nothing was asked
+  }
+}
+
+void Candidacy::on_error(Time now, std::string_view text) {
+  const bool is_about_keys = step_ != Step::none && refuses_keys(text);
+  if (is_about_keys && !planted(Mutant::refused_write_repeated)) {
+    // The node does not let our user touch its keys.
+    right_ = is_tenant() ? Right::none : Right::to_look;
+    news_ = true;
+    wait_.forget();
+    return go(Step::applying);
+  }
+  Vote vote = is_about_keys ? Vote::unauthorized : vote_of_error(text);
+  // These votes are about locks.
+  if (vote == Vote::held || vote == Vote::no_script) vote = Vote::failed;
+  refuse(now, vote, "cannot be enrolled: " + std::string(text));
+}
+
+/// Another client has to enrol the node. Its record is read again now and then.
+void Candidacy::leave_to_others(Time now) {
+  awaits_operator_ = true;
+  rest(now, Step::waiting, why_ + std::string(awaits));
+}
+
+void Candidacy::reads(const EnrolmentCandidate& candidate, std::int64_t time) {
+  const std::optional<MembersMark> before = wait_.mark();
+  wait_.reads(candidate, time);
+  news_ = news_ || before != wait_.mark();
+}
+
+/// The candidate script replies {1, the record of this run}, or {2, the current candidate, TIME}.
+void Candidacy::on_candidate(Time now, const Reply& reply) {
+  if (reply.type != Reply::Type::array || reply.elements.size() < 2 ||
+      reply.elements.size() != static_cast<std::size_t>(reply.elements[0].integer + 1) ||
+      reply.elements[1].type != Reply::Type::string) {
+    return refuse(now, Vote::failed, "cannot be enrolled: it answers with something else");
+  }
+  news_ = news_ || right_ == Right::untried;
+  right_ = Right::to_enrol;
+  const std::string text(reply.elements[1].text);
+  if (reply.elements[0].integer == 1) return go(Step::over);
+  const std::optional<EnrolmentCandidate> candidate = EnrolmentCandidate::parse(text);
+  if (!candidate) {
+    wait_.forget();
+    if (config_.changes_groups) return replace(candidate_key, text, {});
+    return refuse(
+        now, Vote::failed,
+        "cannot be enrolled: its candidate cannot be read: " + words_of(reply.elements[1]));
+  }
+  const std::chrono::milliseconds wait(candidate->wait_ms);
+  if (candidate->record.groups != config_.groups) {
+    wait_.forget();
+    if (config_.changes_groups) return replace(candidate_key, text, wait);
+    return refuse(now, Vote::groups_differ,
+                  "is being enrolled as " + words_of(reply.elements[1]) +
+                      being_enrolled_for_groups(config_.groups));
+  }
+  reads(*candidate, reply.elements[2].integer);
+  if (other_founding(now, *candidate, text)) return;
+  wait_.stands(now, text, wait, config_.drift_factor);
+  if (wait_.was_replaced()) check_ = true;
+  wait_.look(now);
+  wait_.weigh(now, nodes());
+  const bool ripe = wait_.ripe();
+  times_ = !ripe;
+  if (ripe) news_ = true;  // the others may have to be looked at before they can vouch
+  if (wait_.has_waited() && ruling_.admitted) return go(Step::claiming);
+  if (ripe) return rest(now, Step::waiting, ruling_.why_not);
+  rest(now, Step::waiting, why_);
+  next_look_ = std::min(next_look_, wait_.until());
+  name_times();
+}
+
+/// Whether this candidate has another founding than ours while the list is being founded. Of two
+/// foundings the smaller one stays, and the wait of its candidates begins again.
+bool Candidacy::other_founding(Time now, const EnrolmentCandidate& candidate,
+                               const std::string& text) {
+  const MembersMark& its = candidate.record.members;
+  if (!ruling_.founds || its.founding == 0) return false;
+  const MembersMark ours = ruling_.founded->mark();
+  if (its == ours) return false;
+  const bool smaller = its.founding < ours.founding;
+  // The user will propose this founding, too.
+  if (its.digest == ours.digest && (smaller || !ruling_.begun)) return false;
+  wait_.forget();
+  if (!smaller || (config_.changes_groups && its.digest != ours.digest)) {
+    replace(candidate_key, text, std::chrono::milliseconds(candidate.wait_ms));
+  } else {
+    rest(
+        now, Step::waiting,
+        "is being enrolled in another list of nodes, or with another max_ttl or fencing_memory, by "
+        "another client: all clients must have the same");
+  }
+  return true;
+}
+
+/// Adds TIMEs of other nodes that the candidate lacks.
+void Candidacy::name_times() {
+  std::optional<std::string> named = wait_.with_times();
+  if (!named) return;
+  to_ = *std::move(named);
+  go(Step::naming);
+}
+
+void Candidacy::hears_time(Time now, std::string_view nonce, const std::string& name,
+                           std::int64_t time) {
+  wait_.hears(nonce, name, time);
+  if (step_ != Step::waiting || is_tenant()) return;
+  if (wait_.weigh(now, nodes())) {
+    news_ = true;
+    next_look_ = now;
+  } else {
+    name_times();
+  }
+}
+
+void Candidacy::advance(Time now) {
+  if (now < next_look_) return;
+  go(step_ == Step::waiting && !is_tenant() ? Step::applying : Step::over);
+}
+
+void Candidacy::repaired(const Membership& as, std::uint64_t floor, std::int64_t since) {
+  if (step_ != Step::repairing) return;
+  // The list may have become one for which the node has to wait longer, while it was repaired.
+  if (!wait_.has_waited()) return go(Step::yielding);
+  EnrolmentRecord record = wanted(as);
+  record.nonce = planted(Mutant::record_without_nonce) ? "0" : wait_.nonce();
+  record.floor = floor;
+  record.since = since;
+  as_ = as;
+  to_ = record.to_string();
+  go(Step::enrolling);
+}
+
+void Candidacy::repair_failed(bool refused, const std::string& why) {
+  if (step_ != Step::repairing) return;
+  if (refused) right_ = Right::to_look;
+  if (!why.empty()) why_ = why;
+  go(Step::yielding);
+}
+
+bool Candidacy::is_at_work() const {
+  switch (step_) {
+    case Step::applying:
+    case Step::naming:
+    case Step::claiming:
+    case Step::repairing:
+    case Step::yielding:
+    case Step::enrolling: return true;
+    case Step::waiting: return wait_.ripe() && ruling_.admitted;
+    default: return false;
+  }
+}
+
+Standing Candidacy::standing() const {
+  if (awaits_operator_) return Standing::quarantined;
+  switch (step_) {
+    case Step::refused: return Standing::refused;
+    case Step::waiting:
+    case Step::naming:
+    case Step::claiming:
+    case Step::repairing:
+    case Step::yielding:
+    case Step::enrolling: return Standing::quarantined;
+    case Step::applying: return wait_.text().empty() ? Standing::unknown : Standing::quarantined;
+    default: return Standing::unknown;
+  }
+}
+
+Vote Candidacy::vote() const {
+  // Only what it remembers may be unclear: the list of a record that is there is certain.
+  const bool unclear =
+      vote_ == Vote::nodes_differ && wait_.remembered() != nullptr && ruling_.perhaps_ours;
+  return step_ == Step::refused && !unclear ? vote_ : Vote::quarantined;
 }
 
 }  // namespace quorumlock::redis

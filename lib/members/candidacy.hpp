@@ -1,136 +1,170 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "lock/mutants.hpp"
+#include <quorumlock/status.hpp>
+
 #include "lock/types.hpp"
+#include "members/candidate_wait.hpp"
 #include "members/enrolment_record.hpp"
-#include "members/membership.hpp"
-#include "members/timed_wait.hpp"
+#include "members/ruling.hpp"
+#include "wire/reply.hpp"
+#include "wire/server_facts.hpp"
 
 namespace quorumlock::redis {
 
-/// The wait of a node that may have forgotten locks: a candidate with a nonce stands on it, and if
-/// the same candidate still stands when the wait is over, the node has forgotten nothing meanwhile.
+/// How a node without a record of its present run is enrolled, as a state machine.
+///
+/// A node that may have forgotten locks must not vote until every lock that it may have forgotten
+/// has expired. So a client puts a candidate with a nonce on it, and if that very candidate still
+/// stands when the wait is over, the node forgot nothing meanwhile. Then the user repairs the
+/// fencing counters, and the node gets a record.
+///
+/// Each change of a text is a script that does nothing if the node has another text by then, or
+/// another client's mark. The script is sent in full: changes are rare, and the server may have
+/// forgotten its scripts, too.
+///
+/// The node may refuse our user the right to write its record. Then another client has to enrol the
+/// node: this one looks whether that has been done, and tries no write again on this connection.
 class Candidacy {
  public:
-  /// The candidate that we would write for this future record. It contains the wait for what it
-  /// replaces, so that a client that adopts the candidate waits as long.
-  /// `least` is what others do not know of.
-  [[nodiscard]] std::string propose(EnrolmentRecord record, core::Duration least) const;
-  /// The time to live of a candidate, in ms, after the last look by a client of its list: clients
-  /// that bring the node back may come rarely.
-  static constexpr std::string_view life = "604800000";
-  /// How long, in ms, nobody may have looked at a candidate for another list before ours replaces
-  /// it.
-  [[nodiscard]] std::string patience() const;
-
-  /// Makes the wait last at least this long, because locks that were granted by a record which is
-  /// being replaced may last as long.
-  void lengthen(core::Duration wait) { longest_ = std::max(longest_, wait); }
-  /// Takes how long the wait is for the state with which the node would be let in. Returns whether
-  /// it has changed.
-  bool expect(core::Duration wait);
-  /// Notes what the record of an earlier run says, if there is one.
-  void remember(SharedMembership its) {
-    if (!core::planted(core::Mutant::list_on_disk_ignored)) remembered_ = std::move(its);
-  }
-  /// Notes what the standing candidate says, and the node's TIME.
-  void reads(const EnrolmentCandidate& candidate, std::int64_t time) {
-    mark_.reset();
-    if (candidate.record.members.founding != 0) mark_ = candidate.record.members;
-    by_nodes_.looked(candidate, time);
-  }
-  /// Notes that this candidate, whose own wait is this long, stands on the node. The wait begins
-  /// again if it is another candidate than before.
-  void stands(core::Time now, std::string text, core::Duration wait, double drift_factor);
-  /// Whether the candidate is another one than at the last look. The client that put it there may
-  /// know the run by another name: then the node has been a replica since the greeting of one of
-  /// the two clients.
-  [[nodiscard]] bool was_replaced() const { return replaced_; }
-  /// Another node has told its TIME: see TimedWait.
-  void hears(std::string_view nonce, const std::string& name, std::int64_t time) {
-    by_nodes_.heard(nonce, name, time);
-  }
-  /// Finds out whether the wait is over by the clocks of nodes, in a list of so many. Returns true
-  /// if it has just turned out to be over.
-  bool weigh(core::Time now, int nodes);
-  /// The candidate with the TIMEs that it lacks; unset if it lacks none.
-  [[nodiscard]] std::optional<std::string> with_times() const;
-  /// The candidate names these TIMEs now.
-  void names(std::string text);
-  /// The node's own clock does not confirm that the wait is over.
-  void doubt() {
-    over_.reset();
-    ripeness_ = Ripeness::unripe;
-  }
-  /// Forgets that the wait is over: the node is not connected.
-  void disconnected();
-  /// Forgets the candidate, but not how long to wait.
-  void forget();
-  /// Forgets everything: the node is enrolled.
-  void end() { *this = {}; }
-  /// Notes that a look is sent.
-  void asks(core::Time now) { asked_ = now; }
-  /// Notes that the look has found the candidate.
-  void look(core::Time now) {
-    ripeness_ = now >= until_ ? Ripeness::watched : over_ ? Ripeness::timed : Ripeness::unripe;
-    seen_ = asked_;
-  }
-
-  [[nodiscard]] const std::string& text() const { return text_; }
-  /// The nonce of the candidate that was read last.
-  [[nodiscard]] const std::string& nonce() const { return by_nodes_.candidate().record.nonce; }
-  [[nodiscard]] bool ripe() const { return ripeness_ != Ripeness::unripe; }
-  [[nodiscard]] core::Time until() const { return std::min(until_, over_.value_or(until_)); }
-  /// How old the candidate has to be by the node's own clock when the node is enrolled; zero if we
-  /// have watched it for as long.
-  [[nodiscard]] core::Duration age() const {
-    return ripeness_ == Ripeness::timed ? wait_ : core::Duration::zero();
-  }
-  /// Until when the candidate is known to have stood, without a gap since the wait began.
-  [[nodiscard]] core::Time seen() const { return seen_; }
-  /// The list that the candidate was made for; unset if there is none, or its groups are not ours.
-  [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }
-  [[nodiscard]] const SharedMembership& remembered() const { return remembered_; }
-  /// Why the node is not enrolled in this list unless other nodes vouch for it; empty if it is. The
-  /// node may have forgotten locks, but the record of an earlier run may say that it belongs to
-  /// another list, or has other terms: clients with this list could then get locks that clients
-  /// with that list hold.
-  [[nodiscard]] std::pair<Vote, std::string> refusal(const NodeNames& list,
-                                                     const NamedTerms& named) const;
-
- private:
-  /// Whether the wait is over, and by which clocks.
-  enum class Ripeness {
-    unripe,
-    watched,  ///< by ours: we have seen the candidate for so long
-    timed,    ///< by those of nodes
+  struct Config {
+    NamedTerms named = {};
+    double drift_factor = 0.01;
+    std::string groups = {};  ///< see EnrolmentRecord
+    /// An operator's client: a node enrolled for other groups is enrolled anew, once its votes of
+    /// before have expired, and candidates for other lists give way.
+    bool changes_groups = false;
+    bool only_looks = false;  ///< no node is enrolled or judged: an operator looks at its record
+    std::string node = {};    ///< the node's name, as configured
+    /// The time between two checks of an enrolled node in whose place Sentinels may put another.
+    core::Duration between_checks = std::chrono::seconds(5);
+  };
+  enum class Step {
+    none,       ///< the node is not connected, its record is being read, or it is enrolled
+    replacing,  ///< our candidate replaces a record or a candidate
+    applying,   ///< the candidate is being put on the node, or looked at
+    waiting,    ///< time has to pass; the candidate is looked at now and then
+    naming,     ///< TIMEs of other nodes are being added to the candidate
+    claiming,   ///< the wait is over: trying to become the repairer
+    repairing,  ///< the user repairs the counters
+    yielding,   ///< the repair failed: giving up the mark, so that another client may try
+    enrolling,  ///< the record is being written
+    refused,    ///< the record contradicts our options: it is read again now and then
+    over,       ///< the record has to be read again
+    won,        ///< the node has our record
   };
 
-  std::string text_;
-  SharedMembership remembered_;
-  std::optional<MembersMark> mark_;
-  void count_wait();
+  Candidacy(const Config& config, const ServerFacts& facts, const Ruling& ruling,
+            core::Random& random)
+      : config_(config), facts_(facts), ruling_(ruling), random_(random) {}
 
-  core::Duration longest_{}, expected_{};
-  core::Duration own_{};   ///< the wait that the candidate contains
-  core::Duration wait_{};  ///< the longest of these and of what the node remembers, with the margin
-  double drift_factor_ = 0;
-  core::Time since_{};  ///< when we first saw the candidate
-  core::Time until_{}, asked_{}, seen_{};
-  std::optional<core::Time> over_;  ///< since when the wait is known to be over by nodes' clocks
-  TimedWait by_nodes_;
-  Ripeness ripeness_ = Ripeness::unripe;
-  bool replaced_ = false;
+  // Inputs. The user looks at step() after each of them.
+
+  /// The node has no record of its run; `why`, and what it remembers of an earlier one.
+  void begin(std::string why, SharedMembership remembered);
+  /// Replaces the text `from` under this key. Locks that were granted by it may last for `wait`.
+  void replace(std::string_view key, std::string_view from, core::Duration wait);
+  /// The node does not vote, whatever it waits for.
+  void refuse(core::Time now, Vote vote, std::string why);
+  /// Gives another reason why the node does not vote.
+  void because(std::string why) { why_ = std::move(why); }
+  /// The node is not connected, or its record is being read.
+  void leave();
+  void disconnected();
+  /// The node has a record of its run.
+  void end();
+  void on_reply(core::Time now, const Reply& reply);
+  /// The answer to any command is this error; the text is that of words_of().
+  void on_error(core::Time now, std::string_view text);
+  void advance(core::Time now);
+  /// The counters are repaired, and the node may be enrolled with the membership `as`. The floor is
+  /// 0 unless the order of tokens rests on clocks, here or on a node that the counters came from,
+  /// since `since`.
+  void repaired(const Membership& as, std::uint64_t floor, std::int64_t since);
+  /// `refused`: our user may not read or write some counters. `why` others cannot repair it either;
+  /// empty: it may be tried again.
+  void repair_failed(bool refused, const std::string& why);
+  /// Another node has told its TIME, after the candidate with this nonce was seen here.
+  void hears_time(core::Time now, std::string_view nonce, const std::string& name,
+                  std::int64_t time);
+  /// The ruling or the facts have changed.
+  void expect(core::Time now);
+
+  // Outputs.
+
+  [[nodiscard]] Step step() const { return step_; }
+  /// Appends the next command, which is sent at once; false if there is none.
+  bool take_command(core::Time now, std::string& out);
+  /// These are true once each time: whether the counters are to be repaired; whether the server
+  /// must be asked for its facts before the next command; whether the other nodes are to be asked
+  /// for their TIMEs, for hears_time(); whether other nodes' links have to know what has changed.
+  bool take_repair() { return std::exchange(repair_, false); }
+  bool take_check() { return std::exchange(check_, false); }
+  bool take_times() { return std::exchange(times_, false); }
+  bool take_news() { return std::exchange(news_, false); }
+  /// Whether a step is under way that ends with an answer of some node, not with a time.
+  [[nodiscard]] bool is_at_work() const;
+  [[nodiscard]] core::Time deadline() const { return next_look_; }
+  [[nodiscard]] NodeEnrolment::Standing standing() const;
+  [[nodiscard]] const CandidateWait& wait() const { return wait_; }
+  [[nodiscard]] Vote vote() const;
+  /// One clause on the node, such as "has no enrolment".
+  [[nodiscard]] const std::string& why() const { return why_; }
+  /// Whether the node has let our user write on this connection what decides whether it votes.
+  [[nodiscard]] bool may_enrol() const { return right_ == Right::to_enrol; }
+  /// Whether the node has refused that.
+  [[nodiscard]] bool is_tenant() const { return right_ >= Right::to_look; }
+  /// Whether the node waits to be enrolled, and our user may not do that.
+  [[nodiscard]] bool awaits_operator() const { return awaits_operator_; }
+  /// Whether such a node has no candidate, so no client that may enrol it has looked at it.
+  [[nodiscard]] bool nobody_enrols() const {
+    return awaits_operator_ && right_ == Right::to_look && !begun_by_another_;
+  }
+  /// How often this client has enrolled the node.
+  [[nodiscard]] std::uint64_t enrolments() const { return enrolments_; }
+  /// Our mark under the repairer's key while we repair.
+  [[nodiscard]] const std::string& mark() const { return mark_; }
+  /// The record that we want the node to have, with a new nonce.
+  [[nodiscard]] EnrolmentRecord wanted(const Membership& as) const;
+  /// The text of our record and its membership, once the node has them.
+  [[nodiscard]] const std::string& record() const { return to_; }
+  [[nodiscard]] const Membership& membership() const { return as_; }
+
+ private:
+  /// What our user may do with the keys of the node, as far as the node has said.
+  enum class Right { untried, to_enrol, to_look, none };
+
+  [[nodiscard]] int nodes() const { return static_cast<int>(ruling_.founded->to.size()); }
+  [[nodiscard]] std::string proposal() const;
+  void reads(const EnrolmentCandidate& candidate, std::int64_t time);
+  void on_candidate(core::Time now, const Reply& reply);
+  bool other_founding(core::Time now, const EnrolmentCandidate& candidate, const std::string& text);
+  void name_times();
+  void leave_to_others(core::Time now);
+  void go(Step step);
+  void rest(core::Time now, Step step, std::string why);
+
+  const Config& config_;
+  const ServerFacts& facts_;
+  const Ruling& ruling_;
+  core::Random& random_;
+  Step step_ = Step::none;
+  Right right_ = Right::untried;
+  bool command_ = false, repair_ = false, check_ = false, times_ = false, news_ = false;
+  bool awaits_operator_ = false, begun_by_another_ = false;
+  std::uint64_t enrolments_ = 0;
+  CandidateWait wait_;
+  core::Time next_look_ = core::never;
+  std::string why_;
+  Vote vote_ = Vote::quarantined;  ///< that of a refused node
+  std::string_view key_;           ///< the key of the text that is replaced
+  std::string from_, to_;          ///< the text that is replaced, or the one in its place
+  Membership as_;                  ///< the membership that goes with the record `to_`
+  std::string mark_;
 };
-
-/// Random bits in hexadecimal: a nonce.
-std::string nonce(core::Random& random);
 
 }  // namespace quorumlock::redis

@@ -81,33 +81,35 @@ void Electorate::take_names(std::span<const NodeRecord> nodes) {
 /// enough nodes for a lock serve them, for the longest ttl, and of a change the later ones. If none
 /// are, those that most nodes serve: an operator may vouch for them.
 void Electorate::choose_terms(std::span<const NodeRecord> nodes) {
-  struct Choice {
-    ListTerms terms;
-    std::vector<SharedMembership> votes = {};
+  std::vector<ListTerms> served;
+  const auto voices = [&](auto&& take) {
+    for (const NodeRecord& node : nodes) {
+      const SharedMembership& its = node.membership;
+      if (!its || !its->may_vote() || its->founding != founding_) continue;
+      for (const ListTerms& terms : its->terms_of(list_)) take(its, terms);
+    }
+  };
+  voices([&](const SharedMembership&, const ListTerms& terms) {
+    const bool is_new = std::ranges::find(served, terms) == served.end();
+    if (is_new && named_.allow(terms)) served.push_back(terms);
+  });
+  if (served.empty()) return remember_terms(nodes);
+  const auto worth = [&](const ListTerms& one) {
+    std::vector<SharedMembership> votes;
     core::Duration longest_ttl{};
     std::uint64_t rank = 0;
+    voices([&](const SharedMembership& its, const ListTerms& terms) {
+      if (terms != one) return;
+      votes.push_back(its);
+      longest_ttl = std::max(longest_ttl, its->longest_ttl(terms));
+      const bool later = its->phase == ListPhase::announced && terms == its->to_terms;
+      rank = std::max(rank, its->rank() + (later ? 1 : 0));
+    });
+    const bool wins = win(votes, list_);
+    return std::tuple(wins, wins ? longest_ttl : core::Duration(), wins ? 0 : votes.size(), rank,
+                      one == terms_);
   };
-  std::vector<Choice> choices;
-  for (const NodeRecord& node : nodes) {
-    const SharedMembership& its = node.membership;
-    if (!its || !its->may_vote() || its->founding != founding_) continue;
-    for (const ListTerms& terms : its->terms_of(list_)) {
-      if (!named_.allow(terms)) continue;
-      auto choice = std::ranges::find(choices, terms, &Choice::terms);
-      if (choice == choices.end()) choice = choices.insert(choice, Choice{terms});
-      choice->votes.push_back(its);
-      choice->longest_ttl = std::max(choice->longest_ttl, its->longest_ttl(terms));
-      const bool later = its->phase == MembersPhase::announced && terms == its->to_terms;
-      choice->rank = std::max(choice->rank, its->rank() + (later ? 1 : 0));
-    }
-  }
-  if (choices.empty()) return remember_terms(nodes);
-  const auto worth = [this](const Choice& one) {
-    const bool wins = win(one.votes, list_);
-    return std::tuple(wins, wins ? one.longest_ttl : core::Duration(), wins ? 0 : one.votes.size(),
-                      one.rank, one.terms == terms_);
-  };
-  terms_ = std::ranges::max_element(choices, {}, worth)->terms;
+  terms_ = *std::ranges::max_element(served, {}, worth);
 }
 
 /// If all nodes may have forgotten, the list is founded with the terms that they remember.
@@ -125,17 +127,16 @@ void Electorate::remember_terms(std::span<const NodeRecord> nodes) {
 /// drawn anew, since the old list may have been founded with it: two lists with the same founding
 /// and epoch would look like one.
 void Electorate::name_founded(std::span<const NodeRecord> nodes) {
-  const auto is_named = [&](const NodeRecord& node, const Founded& as) {
-    return name_of(node) == as.membership->name && as.membership->to == list_ &&
-           as.membership->to_terms == terms_;
+  const auto is_named = [&](const NodeRecord& node, const SharedMembership& as) {
+    return name_of(node) == as->name && as->to == list_ && as->to_terms == terms_;
   };
   if (std::ranges::equal(nodes, founded_, is_named)) return;
-  const bool same = founded_.empty() || founded_.front().membership->to_terms == terms_;
+  const bool same = founded_.empty() || founded_.front()->to_terms == terms_;
   if (!same) own_ = draw(random_);
   founded_.clear();
   for (const NodeRecord& node : nodes) {
-    const Membership as{0, 0, MembersPhase::settled, name_of(node), {}, list_, {}, terms_};
-    founded_.push_back({std::make_shared<Membership>(as), as.mark()});
+    const Membership as{0, 0, ListPhase::settled, name_of(node), {}, list_, {}, terms_};
+    founded_.push_back(std::make_shared<Membership>(as));
   }
 }
 
@@ -147,26 +148,24 @@ void Electorate::propose(std::span<const NodeRecord> nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].membership && nodes[i].membership->founding == own_) own_ = draw(random_);
     const std::optional<MembersMark>& its = nodes[i].candidate;
-    if (!its || its->digest != founded_[i].mark.digest) continue;
+    if (!its || its->digest != founded_[i]->mark().digest) continue;
     smallest = std::min(smallest.value_or(its->founding), its->founding);
   }
   begun_ = smallest.has_value();
   const std::uint64_t proposed = smallest.value_or(own_);
-  for (Founded& as : founded_) {
-    if (as.mark.founding == proposed) continue;
-    as.mark.founding = proposed;
-    Membership anew = *as.membership;
+  for (SharedMembership& as : founded_) {
+    if (as->founding == proposed) continue;
+    Membership anew = *as;
     anew.founding = proposed;
-    as.membership = std::make_shared<Membership>(std::move(anew));
+    as = std::make_shared<Membership>(std::move(anew));
   }
-  founds_ = std::ranges::equal(nodes, founded_, [this](const NodeRecord& node, const Founded& as) {
-    if (!node.membership) {
-      return !node.remembered ||
-             (redis::refusal_of(*node.remembered, list_).empty() &&
-              terms_difference(*node.remembered, list_, named_).first == Vote::pending);
-    }
-    return *node.membership == *as.membership;
-  });
+  const auto may_found = [this](const NodeRecord& node, const SharedMembership& as) {
+    if (node.membership) return *node.membership == *as;
+    return !node.remembered ||
+           (redis::refusal_of(*node.remembered, list_).empty() &&
+            terms_difference(*node.remembered, list_, named_).first == Vote::pending);
+  };
+  founds_ = std::ranges::equal(nodes, founded_, may_found);
 }
 
 void Electorate::vouch() {
@@ -193,7 +192,7 @@ std::vector<Ruling> Electorate::decide(std::span<const NodeRecord> nodes) {
   std::uint32_t newest = 0;  // only for a planted mistake
   const bool expects = std::ranges::any_of(nodes, &NodeRecord::expected);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    judged[i].founded = founded_[i].membership;
+    judged[i].founded = founded_[i];
     judged[i].founds = founds_;
     judged[i].begun = begun_;
     if (!nodes[i].membership) {
@@ -241,7 +240,7 @@ std::vector<Ruling> Electorate::decide(std::span<const NodeRecord> nodes) {
     const Membership& its = *nodes[i].membership;
     if (planted(Mutant::epochs_compared) && its.epoch_of(list_) != newest) continue;
     judged[i].asks = asked_by(its, nodes);
-    judged[i].changes = its.phase != MembersPhase::settled;
+    judged[i].changes = its.phase != ListPhase::settled;
     judged[i].longest_ttl = its.longest_ttl(terms_);
     voters_.push_back(static_cast<int>(i));
   }
@@ -302,7 +301,7 @@ void Electorate::choose_state(std::span<const NodeRecord> nodes, std::span<const
     }
     if (!votes) continue;
     // For a list of one or two nodes one would be enough, if no other node knew better.
-    const bool alone = stand < 2 && voters_.size() > 1 && !planted(Mutant::one_voucher_is_enough);
+    const bool alone = stand < 2 && voters_.size() > 1;
     if (!as->is_vouched_for_by(names) || alone) continue;
     if (!state_ || as->rank() > state_->rank()) state_ = as;
   }
@@ -312,22 +311,22 @@ void Electorate::choose_state(std::span<const NodeRecord> nodes, std::span<const
 /// founding, or says what it cannot have learnt from the nodes that vote, or no step of a change
 /// leads from its state to that of these nodes.
 bool Electorate::is_outdated(const Membership& its) const {
-  if (!state_ || state_->phase == MembersPhase::unsettled || !state_->may_vote(its.name)) {
+  if (!state_ || state_->phase == ListPhase::unsettled || !state_->may_vote(its.name)) {
     return false;
   }
   if (its.founding != state_->founding) return true;
-  const bool announced = state_->phase == MembersPhase::announced;
+  const bool announced = state_->phase == ListPhase::announced;
   const NodeNames& list = announced ? state_->from : state_->to;
   const ListTerms& terms = announced ? state_->from_terms : state_->to_terms;
   const Membership settled{
-      state_->founding, state_->epoch, MembersPhase::settled, {}, {}, list, {}, terms};
+      state_->founding, state_->epoch, ListPhase::settled, {}, {}, list, {}, terms};
   if (its.rank() >= settled.rank()) return false;
-  const bool decided = its.phase == MembersPhase::unsettled;
+  const bool decided = its.phase == ListPhase::unsettled;
   if (decided && planted(Mutant::decided_record_kept)) return false;
   if (decided) {
     return its.epoch != settled.epoch || its.to != list || its.to_terms != settled.to_terms;
   }
-  const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
+  const NodeNames& was = its.phase == ListPhase::settled ? its.to : its.from;
   return its.epoch + 1 != settled.epoch || !is_member(was, its.name);
 }
 
@@ -343,7 +342,7 @@ bool Electorate::may_be_ours(const NodeNames& list, std::span<const NodeRecord> 
     if (node.membership) return false;
     if (node.remembered) return is_member(lacking, node.remembered->name);
     return node.unheard || std::ranges::any_of(lacking, [&](const std::string& name) {
-             const Membership as{0, 0, MembersPhase::settled, name, {}, list, {}, terms_};
+             const Membership as{0, 0, ListPhase::settled, name, {}, list, {}, terms_};
              return node.candidate && node.candidate->digest == as.mark().digest;
            });
   });
@@ -354,12 +353,12 @@ const NodeNames* Electorate::perhaps_ours(const Membership& its,
                                           std::span<const NodeRecord> nodes) const {
   if (its.epoch_of(list_)) return nullptr;
   if (may_be_ours(its.to, nodes)) return &its.to;
-  const bool serves_both = its.phase == MembersPhase::announced;
+  const bool serves_both = its.phase == ListPhase::announced;
   return serves_both && may_be_ours(its.from, nodes) ? &its.from : nullptr;
 }
 
 std::string Electorate::vouched_for_by_too_few() const {
-  const Membership& as = likely_ ? *likely_ : *founded_.front().membership;
+  const Membership& as = likely_ ? *likely_ : *founded_.front();
   return "is vouched for by only " + std::to_string(stand_) + " of the " +
          std::to_string(as.vouchers_needed()) + " nodes that it takes: run quorumlock enroll";
 }
@@ -407,7 +406,7 @@ std::string Electorate::founding_waits_for(std::span<const NodeRecord> nodes,
     const NodeRecord& node = nodes[i];
     if (node.membership) continue;  // it has this founding, see propose()
     if (!node.knows_groups) return std::string(nobody_vouches);
-    if (!node.candidate || *node.candidate != founded_[i].mark || !node.ripe) {
+    if (!node.candidate || *node.candidate != founded_[i]->mark() || !node.ripe) {
       return "is enrolled anew once all nodes of the list have waited together, and " + node.name +
              " has not: bring it back, or run quorumlock enroll";
     }

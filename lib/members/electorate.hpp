@@ -78,19 +78,14 @@ class Electorate {
   [[nodiscard]] std::string founding_waits_for(std::span<const NodeRecord> nodes,
                                                std::span<const Ruling> judged);
 
-  /// How a node would be enrolled in a list that is founded now.
-  struct Founded {
-    SharedMembership membership;
-    MembersMark mark;
-  };
-
   core::Random& random_;
   const NamedTerms named_;
-  NodeNames list_;                ///< our list
-  ListTerms terms_;               ///< of our list
-  std::uint64_t own_;             ///< the founding that we would begin, drawn for this list
-  std::vector<Founded> founded_;  ///< by node: with the founding of the candidates, or our own
-  std::uint64_t founding_ = 0;    ///< the one that counts among nodes with a record; 0: none yet
+  NodeNames list_;     ///< our list
+  ListTerms terms_;    ///< of our list
+  std::uint64_t own_;  ///< the founding that we would begin, drawn for this list
+  /// How each node would be enrolled in our list: with the founding of the candidates, or our own.
+  std::vector<SharedMembership> founded_;
+  std::uint64_t founding_ = 0;  ///< the one that counts among nodes with a record; 0: none yet
   std::uint32_t generation_ = 0;
   bool vouched_ = false;
   bool founds_ = true;

@@ -1,6 +1,8 @@
 #include "members/enrolment_record.hpp"
 
 #include <charconv>
+#include <cstdio>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,25 @@ std::string groups_in_words(std::string_view groups) {
 }
 
 }  // namespace
+
+std::string nonce(core::Random& random) {
+  std::uint64_t number = 0;
+  random.fill(std::as_writable_bytes(std::span(&number, 1)));
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+RecordTexts texts_of(const Reply& reply) {
+  RecordTexts texts;
+  if (reply.type != Reply::Type::array || reply.elements.size() != 2) return texts;
+  const auto text = [](const Reply& word) {
+    return word.type == Reply::Type::string ? std::optional<std::string>(word.text) : std::nullopt;
+  };
+  texts.record = text(reply.elements[0]);
+  texts.members = text(reply.elements[1]);
+  return texts;
+}
 
 std::string enrolled_for_groups(std::string_view theirs, std::string_view ours) {
   return "is enrolled for " + groups_in_words(theirs) + ", and ours are " + groups_in_words(ours) +

@@ -8,9 +8,22 @@
 
 #include <quorumlock/outcome.hpp>
 
+#include "lock/types.hpp"
 #include "members/membership.hpp"
+#include "wire/reply.hpp"
 
 namespace quorumlock::redis {
+
+/// The two texts about its membership that a node carries; each is unset if the node does not have
+/// it.
+struct RecordTexts {
+  std::optional<std::string> record, members;
+};
+/// Reads the reply to MGET of these texts.
+RecordTexts texts_of(const Reply& reply);
+
+/// Random bits in hexadecimal: a nonce.
+std::string nonce(core::Random& random);
 
 /// Clauses on a node that is enrolled for groups with this mark, or is being enrolled for them,
 /// while ours is another: see core::Placement::mark().

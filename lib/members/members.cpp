@@ -8,7 +8,6 @@
 #include "lock/mutants.hpp"
 #include "lock/quorum.hpp"
 #include "loop/session.hpp"
-#include "wire/client_name.hpp"
 #include "wire/words.hpp"
 
 namespace quorumlock::detail {
@@ -83,7 +82,7 @@ void Members::move_on(Time now) {
 bool Members::is_reading() const {
   return std::ranges::any_of(session_.nodes(), [this](int node) {
     return session_.link(node).attempts().is_first() ||
-           session_.link(node).voting_right().is_reading_again();
+           session_.link(node).enrolment().is_reading_again();
   });
 }
 
@@ -93,10 +92,10 @@ bool Members::may_move_on() const {
   std::vector<redis::SharedMembership> accept;
   for (const redis::Link::Config& config : next_) {
     const int node = session_.number_of(config);
-    if (node < 0 || session_.link(node).voting_right().barred()) continue;
+    if (node < 0 || session_.link(node).enrolment().barred()) continue;
     const redis::Enrolment& its = session_.link(node).enrolment();
-    if (its.standing() != redis::Enrolment::Standing::enrolled) continue;
-    const redis::SharedMembership& as = its.enrolled().membership;
+    if (!its.is_enrolled()) continue;
+    const redis::SharedMembership& as = its.membership();
     if (as->may_vote() && as->epoch_of(names)) accept.push_back(as);
   }
   const bool too_few = session_.size() - refusing_ < core::quorum_of(session_.size()) &&
@@ -162,7 +161,7 @@ void Members::judge(Time now) {
     link.follow(now, std::move(ruling));
     if (judged[i].to_look) link.look_again(now);
     session_.touched(node);
-    tell_name(now, node, judged[i].founded);
+    tell_name(now, node, judged[i].founded->to);
   }
   take_terms(now, nodes);
   read_again(now, nodes, judged);
@@ -204,29 +203,26 @@ bool Members::confirms_outdated(Time now, const std::vector<redis::Ruling>& judg
     for (const int voter : voters) session_.doubt(now, number_of(voter));
   }
   const bool reading = std::ranges::any_of(voters, [this](int voter) {
-    return session_.link(number_of(voter)).voting_right().is_reading_again();
+    return session_.link(number_of(voter)).enrolment().is_reading_again();
   });
   return !reading;
 }
 
 /// Names our connection to the node, for an operator: after our list, and after what we know and
 /// may do.
-void Members::tell_name(Time now, int node, const redis::SharedMembership& as) {
+void Members::tell_name(Time now, int node, const redis::NodeNames& list) {
   const redis::Link& link = session_.link(node);
-  Told& told = told_[static_cast<std::size_t>(node)];
+  redis::ClientName& told = told_[static_cast<std::size_t>(node)];
   if (link.state() == core::LinkState::connecting || link.state() == core::LinkState::down) {
     told = {};
     return;
   }
   if (link.enrolment().config().only_looks) return;
-  const Told name{as, ever_enrolled_, link.enrolment().may_enrol()};
-  const bool same = told.list && (as == told.list || as->to == told.list->to);
-  if (same && name.knows == told.knows && name.enrols == told.enrols) return;
+  const redis::ClientName name{redis::list_mark(list, named_), ever_enrolled_,
+                               link.enrolment().candidacy().may_enrol()};
+  if (name == told) return;
   std::string bytes;
-  redis::append_command(
-      bytes,
-      {"CLIENT", "SETNAME",
-       redis::ClientName{redis::list_mark(as->to, named_), name.knows, name.enrols}.to_string()});
+  redis::append_command(bytes, {"CLIENT", "SETNAME", name.to_string()});
   // The answer is ignored: if this user may not do this, operators do not see what this client
   // says, and nothing else is lost.
   session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);

@@ -10,6 +10,7 @@
 #include "lock/types.hpp"
 #include "loop/links.hpp"
 #include "members/electorate.hpp"
+#include "wire/client_name.hpp"
 #include "wire/link.hpp"
 
 namespace quorumlock::detail {
@@ -43,7 +44,7 @@ class Members {
 
  private:
   bool confirms_outdated(core::Time now, const std::vector<redis::Ruling>& judged);
-  void tell_name(core::Time now, int node, const redis::SharedMembership& as);
+  void tell_name(core::Time now, int node, const redis::NodeNames& list);
   void read_again(core::Time now, const std::vector<redis::NodeRecord>& nodes,
                   const std::vector<redis::Ruling>& judged);
 
@@ -71,12 +72,8 @@ class Members {
   /// as long as N - q + 1 of them, of which one is right, have said: a client that names a shorter
   /// max_ttl would found it beside a lease of before.
   std::array<std::uint64_t, core::max_nodes> max_ttls_{};
-  /// What the connection to a node says by its name; `list` is null if it has no name yet.
-  struct Told {
-    redis::SharedMembership list;
-    bool knows = false, enrols = false;
-  };
-  std::array<Told, core::max_nodes> told_;  ///< by the node's number
+  /// What the connection to a node says by its name, by the node's number.
+  std::array<redis::ClientName, core::max_nodes> told_;
   /// The list of nodes to move to; empty: none.
   std::vector<redis::Link::Config> next_;
   core::Time look_due_ = core::never;  ///< when to look whether nodes accept next_

@@ -27,6 +27,7 @@ constexpr std::int64_t longest_ms = std::int64_t{100} * 365 * 86'400'000;
 
 /// The least number of nodes of which every quorum of the list has at least one.
 int vouchers(const NodeNames& list) {
+  if (planted(Mutant::one_voucher_is_enough)) return 1;
   return static_cast<int>(list.size()) - quorum(list) + 1;
 }
 
@@ -44,10 +45,18 @@ bool read(std::string_view text, T& number, int base) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-std::optional<MembersPhase> phase_of(char letter) {
-  for (const MembersPhase phase :
-       {MembersPhase::settled, MembersPhase::announced, MembersPhase::unsettled}) {
-    if (letter == static_cast<char>(phase)) return phase;
+char letter_of(ListPhase phase) {
+  switch (phase) {
+    case ListPhase::settled: return 's';
+    case ListPhase::announced: return 'a';
+    case ListPhase::unsettled: return 'u';
+  }
+  return '?';
+}
+
+std::optional<ListPhase> phase_of(char letter) {
+  for (const ListPhase phase : {ListPhase::settled, ListPhase::announced, ListPhase::unsettled}) {
+    if (letter == letter_of(phase)) return phase;
   }
   return std::nullopt;
 }
@@ -137,7 +146,7 @@ std::optional<MembersMark> MembersMark::parse(std::string_view text) {
   if (first != 16 || second == text.npos || second < first + 3 || text.size() != second + 17) {
     return std::nullopt;
   }
-  const std::optional<MembersPhase> phase = phase_of(text[second - 1]);
+  const std::optional<ListPhase> phase = phase_of(text[second - 1]);
   if (!phase) return std::nullopt;
   mark.phase = *phase;
   const bool good = read(text.substr(0, first), mark.founding, 16) &&
@@ -148,7 +157,7 @@ std::optional<MembersMark> MembersMark::parse(std::string_view text) {
 }
 
 std::string MembersMark::to_string() const {
-  return hexadecimal(founding) + '.' + std::to_string(epoch) + static_cast<char>(phase) + '.' +
+  return hexadecimal(founding) + '.' + std::to_string(epoch) + letter_of(phase) + '.' +
          hexadecimal(digest);
 }
 
@@ -164,11 +173,11 @@ std::optional<Membership> Membership::parse(std::string_view text, const Members
   std::optional<std::string> name = unescaped(words[0]);
   std::optional<NodeNames> from = read_list(words[2]);
   std::optional<NodeNames> to = read_list(words[3]);
-  const bool settled = mark.phase == MembersPhase::settled;
+  const bool settled = mark.phase == ListPhase::settled;
   const std::optional<ListTerms> from_terms =
       settled && words[4] == no_list ? ListTerms() : ListTerms::parse(words[4]);
   const std::optional<ListTerms> to_terms = ListTerms::parse(words[5]);
-  if (!name || words[1][0] != static_cast<char>(mark.phase) || !from || !to || to->empty() ||
+  if (!name || words[1][0] != letter_of(mark.phase) || !from || !to || to->empty() ||
       from->empty() != settled || !from_terms || !to_terms || (settled && words[4] != no_list)) {
     return std::nullopt;
   }
@@ -178,9 +187,9 @@ std::optional<Membership> Membership::parse(std::string_view text, const Members
 
 std::string Membership::text() const {
   const std::string before =
-      phase == MembersPhase::settled ? std::string(no_list) : from_terms.to_string();
-  return escaped(name) + ' ' + static_cast<char>(phase) + ' ' + text_of(from) + ' ' + text_of(to) +
-         ' ' + before + ' ' + to_terms.to_string();
+      phase == ListPhase::settled ? std::string(no_list) : from_terms.to_string();
+  return escaped(name) + ' ' + letter_of(phase) + ' ' + text_of(from) + ' ' + text_of(to) + ' ' +
+         before + ' ' + to_terms.to_string();
 }
 
 MembersMark Membership::mark() const {
@@ -188,23 +197,25 @@ MembersMark Membership::mark() const {
 }
 
 std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
-  if (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled && list == from) {
-    return epoch - 1;
-  }
-  if (phase == MembersPhase::announced) {
-    if (list == from) return epoch;
-    return list == to ? std::optional(epoch + 1) : std::nullopt;
-  }
-  return list == to || planted(Mutant::identity_by_elimination) ? std::optional(epoch)
-                                                                : std::nullopt;
+  const std::uint32_t newest = phase == ListPhase::announced ? epoch + 1 : epoch;
+  if (serves_as_old(list)) return newest - 1;
+  return serves_as_new(list) ? std::optional(newest) : std::nullopt;
+}
+
+bool Membership::serves_as_old(const NodeNames& list) const {
+  const bool old = phase == ListPhase::announced ||
+                   (planted(Mutant::old_list_accepted) && phase == ListPhase::unsettled);
+  return old && list == from;
+}
+
+bool Membership::serves_as_new(const NodeNames& list) const {
+  return list == to || planted(Mutant::identity_by_elimination);
 }
 
 std::vector<ListTerms> Membership::terms_of(const NodeNames& list) const {
   std::vector<ListTerms> found;
-  const bool before = phase == MembersPhase::announced ||
-                      (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled);
-  if (before && list == from) found.push_back(from_terms);
-  if (list == to || planted(Mutant::identity_by_elimination)) found.push_back(to_terms);
+  if (serves_as_old(list)) found.push_back(from_terms);
+  if (serves_as_new(list)) found.push_back(to_terms);
   return found;
 }
 
@@ -213,7 +224,7 @@ bool Membership::serves(const NodeNames& list, const ListTerms& terms) const {
 }
 
 core::Duration Membership::longest_ttl(const ListTerms& terms) const {
-  if (phase == MembersPhase::settled || planted(Mutant::greater_max_ttl_at_once)) {
+  if (phase == ListPhase::settled || planted(Mutant::greater_max_ttl_at_once)) {
     return terms.max_ttl();
   }
   return std::min(terms.max_ttl(), from_terms.max_ttl());
@@ -221,11 +232,11 @@ core::Duration Membership::longest_ttl(const ListTerms& terms) const {
 
 core::Duration Membership::quarantine() const {
   switch (phase) {
-    case MembersPhase::settled: return to_terms.max_ttl();
-    case MembersPhase::announced:
+    case ListPhase::settled: return to_terms.max_ttl();
+    case ListPhase::announced:
       return planted(Mutant::announced_waits_for_the_new) ? to_terms.max_ttl()
                                                           : from_terms.max_ttl();
-    case MembersPhase::unsettled:
+    case ListPhase::unsettled:
       return planted(Mutant::unsettled_waits_for_the_old) ? from_terms.max_ttl()
                                                           : longest_max_ttl();
   }
@@ -233,40 +244,39 @@ core::Duration Membership::quarantine() const {
 }
 
 core::Duration Membership::longest_max_ttl() const {
-  if (phase == MembersPhase::settled) return to_terms.max_ttl();
+  if (phase == ListPhase::settled) return to_terms.max_ttl();
   return std::max(from_terms.max_ttl(), to_terms.max_ttl());
 }
 
 core::Duration Membership::longest_memory() const {
-  if (phase == MembersPhase::settled) return to_terms.memory();
+  if (phase == ListPhase::settled) return to_terms.memory();
   return std::max(from_terms.memory(), to_terms.memory());
 }
 
 core::Duration Membership::shortest_memory() const {
-  if (phase == MembersPhase::settled) return to_terms.memory();
+  if (phase == ListPhase::settled) return to_terms.memory();
   if (planted(Mutant::longer_memory_at_once)) return longest_memory();
   return std::min(from_terms.memory(), to_terms.memory());
 }
 
 bool Membership::may_vote(std::string_view node) const {
-  return is_member(to, node) || (phase == MembersPhase::announced && is_member(from, node));
+  return is_member(to, node) || (phase == ListPhase::announced && is_member(from, node));
 }
 
 bool Membership::is_vouched_for_by(const NodeNames& names) const {
-  if (planted(Mutant::one_voucher_is_enough)) return !names.empty();
   const auto vouch = [&names](const NodeNames& list) {
     return count_of(list, names) >= vouchers(list);
   };
   if (planted(Mutant::vouchers_by_new_list)) return vouch(to);
-  return (phase == MembersPhase::settled || vouch(from)) &&
-         (phase == MembersPhase::announced || vouch(to));
+  return (phase == ListPhase::settled || vouch(from)) &&
+         (phase == ListPhase::announced || vouch(to));
 }
 
 int Membership::vouchers_needed() const {
   switch (phase) {
-    case MembersPhase::settled: return vouchers(to);
-    case MembersPhase::announced: return vouchers(from);
-    case MembersPhase::unsettled: return std::max(vouchers(from), vouchers(to));
+    case ListPhase::settled: return vouchers(to);
+    case ListPhase::announced: return vouchers(from);
+    case ListPhase::unsettled: return std::max(vouchers(from), vouchers(to));
   }
   return 0;
 }
@@ -275,9 +285,9 @@ std::uint64_t Membership::rank() const {
   // The commit has raised the epoch, but the list of that epoch is not settled yet.
   const std::uint64_t settled = 3 * std::uint64_t{epoch} + 1;
   switch (phase) {
-    case MembersPhase::settled: return settled;
-    case MembersPhase::announced: return settled + 1;
-    case MembersPhase::unsettled: return settled - 1;
+    case ListPhase::settled: return settled;
+    case ListPhase::announced: return settled + 1;
+    case ListPhase::unsettled: return settled - 1;
   }
   return 0;
 }
@@ -347,9 +357,9 @@ std::string in_braces(const NodeNames& names) {
 }
 
 std::string difference(const Membership& its, const NodeNames& ours) {
-  const NodeNames& list = its.phase == MembersPhase::announced ? its.from : its.to;
+  const NodeNames& list = its.phase == ListPhase::announced ? its.from : its.to;
   const std::string epoch = std::to_string(its.epoch);
-  if (its.phase == MembersPhase::unsettled && ours == its.from) {
+  if (its.phase == ListPhase::unsettled && ours == its.from) {
     const NodeNames left = without(its.from, its.to), joined = without(its.to, its.from);
     return (left.empty() ? "" : names_in_words(left) + " left") +
            std::string(left.empty() || joined.empty() ? "" : " and ") +
@@ -380,7 +390,7 @@ std::string unclear(const Membership& its, const NodeNames& list, const NodeName
 
 std::string refusal_of(const Membership& its, const NodeNames& ours) {
   const bool votes = its.may_vote();
-  if (!votes && its.phase != MembersPhase::announced) {
+  if (!votes && its.phase != ListPhase::announced) {
     return "was removed from its list in epoch " + std::to_string(its.epoch) +
            ", when that became " + in_braces(its.to) +
            ": give this client those nodes, or what the list has become since";
@@ -410,7 +420,7 @@ std::pair<Vote, std::string> terms_difference(const Membership& its, const NodeN
 }
 
 std::string why_groups_stay(const Membership& its, const NodeNames& ours) {
-  if (its.phase == MembersPhase::settled) return its.to == ours ? "" : difference(its, ours);
+  if (its.phase == ListPhase::settled) return its.to == ours ? "" : difference(its, ours);
   return "is changing its list to " + in_braces(its.to) +
          ", which has to end before its groups are changed: quorumlock members";
 }

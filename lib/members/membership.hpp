@@ -10,24 +10,18 @@
 #include <vector>
 
 #include <quorumlock/outcome.hpp>
+#include <quorumlock/status.hpp>
 
 #include "lock/types.hpp"
 
 namespace quorumlock::redis {
-
-/// How far a change of the list of nodes has come on one node.
-enum class MembersPhase : char {
-  settled = 's',    ///< one list
-  announced = 'a',  ///< clients with the old list are served, and those with the new one
-  unsettled = 'u',  ///< the new list is decided; leases of the old one may last
-};
 
 /// The part of an enrolment record that is about the list of nodes: it stands for the text under
 /// members_key, of which it has a digest.
 struct MembersMark {
   std::uint64_t founding = 0;  ///< random bits, drawn when the first list was enrolled
   std::uint32_t epoch = 0;     ///< grows by one with each change that is decided
-  MembersPhase phase = MembersPhase::settled;
+  ListPhase phase = ListPhase::settled;
   std::uint64_t digest = 0;
 
   /// "founding.epoch phase.digest": the numbers except the epoch have 16 hexadecimal digits.
@@ -71,7 +65,7 @@ struct NamedTerms {
 struct Membership {
   std::uint64_t founding = 0;
   std::uint32_t epoch = 0;
-  MembersPhase phase = MembersPhase::settled;
+  ListPhase phase = ListPhase::settled;
   std::string name;           ///< the name of the node that carries this
   NodeNames from;             ///< the list before the change; empty if settled
   NodeNames to;               ///< the list after the change; the only one if settled
@@ -110,7 +104,7 @@ struct Membership {
   /// The list of which a vote asks for a majority, beside that of the client's own list; null if it
   /// asks for nothing more.
   [[nodiscard]] const NodeNames* asks() const {
-    return phase == MembersPhase::settled ? nullptr : &from;
+    return phase == ListPhase::settled ? nullptr : &from;
   }
   /// Whether nodes of these names, which stand at this state, are enough to let in a node that has
   /// forgotten, or is new: N - q + 1 of each list of which its votes will need a majority, so that
@@ -123,6 +117,11 @@ struct Membership {
   [[nodiscard]] Membership for_node(std::string node) const;
 
   bool operator==(const Membership&) const = default;
+
+ private:
+  /// Whether clients with this list are served, as the one before the change, or after it.
+  [[nodiscard]] bool serves_as_old(const NodeNames& list) const;
+  [[nodiscard]] bool serves_as_new(const NodeNames& list) const;
 };
 
 /// A membership that several places know and none changes; null if there is none.

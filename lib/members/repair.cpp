@@ -49,7 +49,6 @@ void Repair::start(Time now) {
   ++run_;
   if (waiting_.empty()) return;
   job_ = {};
-  reading_ = {};
   job_.target = waiting_.front();
   waiting_.erase(waiting_.begin());
   const redis::SharedMembership& admitted =
@@ -67,7 +66,7 @@ void Repair::start(Time now) {
 /// The name of a source, which may have no record.
 std::string Repair::name_of(const Source& source) const {
   const redis::Enrolment& its = session_.link(source.node).enrolment();
-  return its.enrolled().membership ? its.enrolled().membership->name : its.config().node;
+  return its.membership() ? its.membership()->name : its.config().node;
 }
 
 /// The greatest number that counts whichever node says it, by the clocks that are known so far.
@@ -91,17 +90,16 @@ bool Repair::choose_sources() {
     const core::LinkState state = session_.link(node).state();
     if (node == job_.target) continue;
     const redis::Enrolment& enrolment = session_.link(node).enrolment();
-    const redis::Enrolment::Standing its = enrolment.standing();
-    if (its == redis::Enrolment::Standing::waiting && state == core::LinkState::quarantined)
-      quarantined.push_back(node);
+    const bool waits = enrolment.standing() == redis::Enrolment::Standing::quarantined;
+    if (waits && state == core::LinkState::quarantined) quarantined.push_back(node);
     if (state != core::LinkState::up) continue;
     job_.clocks.push_back(node);
-    job_.sources.push_back({node, enrolment.enrolled().record});
-    const std::uint64_t floor = enrolment.enrolled().floor;
+    job_.sources.push_back({node, enrolment.record()});
+    const std::uint64_t floor = enrolment.floor();
     if (floor > limit) job_.doubts[""][name_of(job_.sources.back())] = floor;
     if (floor <= job_.floor || floor > limit) continue;
     job_.floor = floor;
-    job_.since = enrolment.enrolled().since;
+    job_.since = enrolment.since();
   }
   job_.clocks.insert(job_.clocks.end(), quarantined.begin(), quarantined.end());
   job_.clocks.push_back(job_.target);
@@ -109,8 +107,7 @@ bool Repair::choose_sources() {
   std::vector<Source> vouchers;
   redis::NodeNames names;
   for (const Source& source : job_.sources) {
-    const redis::SharedMembership& its =
-        session_.link(source.node).enrolment().enrolled().membership;
+    const redis::SharedMembership& its = session_.link(source.node).enrolment().membership();
     if (!vouches(*its)) continue;
     if (job_.as.is_vouched_for_by(names)) {
       job_.spare.push_back(source);
@@ -136,8 +133,8 @@ void Repair::next_source(Time now) {
   const bool wants_more = !job_.doubts.empty() || !job_.of_no_use.empty();
   if (job_.sources.empty() && wants_more) job_.sources.swap(job_.spare);
   if (job_.sources.empty()) return ask_times(now);
-  reading_.cursor.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
-  reading_.scan_next = true;
+  job_.cursor.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
+  job_.scan_next = true;
   proceed(now);
 }
 
@@ -195,20 +192,20 @@ void Repair::settle(Time now) {
 
 /// Sends the next command after each answer, unless enough are under way.
 void Repair::proceed(Time now) {
-  if (reading_.scan_next && now >= refresh_at_) write(now, Step::mark, {}, {}, life());
-  if (reading_.scan_next && reading_.unanswered < enough_unanswered) {
-    reading_.scan_next = false;
-    const std::string_view words[] = {"SCAN",  reading_.cursor, "MATCH", redis::counters_pattern,
+  if (job_.scan_next && now >= refresh_at_) write(now, Step::mark, {}, {}, life());
+  if (job_.scan_next && job_.unanswered < enough_unanswered) {
+    job_.scan_next = false;
+    const std::string_view words[] = {"SCAN",  job_.cursor, "MATCH", redis::counters_pattern,
                                       "COUNT", keys_a_call};
     return ask(now, job_.sources.back().node, Step::scan, words);
   }
-  if (!reading_.scan_next && reading_.unanswered == 0) end_of_source(now);
+  if (!job_.scan_next && job_.unanswered == 0) end_of_source(now);
 }
 
 void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
   if (job_.target < 0 || tag.claim.generation != run_) return;
   if (reply == nullptr) return finish(now, false);
-  --reading_.unanswered;
+  --job_.unanswered;
   if (reply->type == Reply::Type::error) {
     job_.refused = redis::vote_of_error(reply->text) == Vote::unauthorized;
     return finish(now, false);
@@ -218,7 +215,7 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
     case Step::mark:
     case Step::write:
       if (reply->type != Reply::Type::integer || reply->integer < 0) return finish(now, false);
-      if (step == Step::mark && reading_.cursor.empty()) return next_source(now);
+      if (step == Step::mark && job_.cursor.empty()) return next_source(now);
       return proceed(now);
     case Step::scan: return on_keys(now, *reply);
     case Step::values: return on_values(now, *reply);
@@ -261,8 +258,8 @@ void Repair::ask_times(Time now) {
 
 void Repair::on_keys(Time now, const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2) return finish(now, false);
-  reading_.cursor = reply.elements[0].text;
-  reading_.scan_next = reading_.cursor != "0";
+  job_.cursor = reply.elements[0].text;
+  job_.scan_next = job_.cursor != "0";
   std::vector<std::string_view> counters, periods;
   for (const Reply& key : reply.elements[1].elements) {
     if (key.text.starts_with(redis::counter_prefix)) counters.push_back(key.text);
@@ -279,7 +276,7 @@ void Repair::on_keys(Time now, const Reply& reply) {
 void Repair::ask_values(Time now, Step step, std::span<const std::string_view> found) {
   for (std::size_t i = 0; i < found.size(); i += values_a_call) {
     const auto some = found.subspan(i, std::min(values_a_call, found.size() - i));
-    reading_.keys.emplace_back(some.begin(), some.end());
+    job_.keys.emplace_back(some.begin(), some.end());
     const std::string count = std::to_string(some.size());
     std::vector<std::string_view> words{"MGET"};
     if (step == Step::periods) words = {"EVAL", redis::periods_script.source, count};
@@ -289,8 +286,8 @@ void Repair::ask_values(Time now, Step step, std::span<const std::string_view> f
 }
 
 void Repair::on_values(Time now, const Reply& reply) {
-  const std::vector<std::string> asked = std::move(reading_.keys.front());
-  reading_.keys.pop_front();
+  const std::vector<std::string> asked = std::move(job_.keys.front());
+  job_.keys.pop_front();
   if (reply.type != Reply::Type::array || reply.elements.size() != asked.size()) {
     return finish(now, false);
   }
@@ -336,8 +333,8 @@ void Repair::doubt(const std::string& key, std::uint64_t number) {
 /// nodes remember than are needed, what was done is forgotten. What is not a number of ours is
 /// another program's, and tells nothing.
 void Repair::on_periods(Time now, const Reply& reply) {
-  const std::vector<std::string> asked = std::move(reading_.keys.front());
-  reading_.keys.pop_front();
+  const std::vector<std::string> asked = std::move(job_.keys.front());
+  job_.keys.pop_front();
   if (reply.type != Reply::Type::array || reply.elements.size() != 2 * asked.size()) {
     return finish(now, false);
   }
@@ -367,7 +364,7 @@ void Repair::write(Time now, Step step, std::span<const std::string_view> keys,
                    std::span<const std::string_view> values, std::string_view life) {
   refresh_at_ = now + between_refreshes;
   const std::string count = std::to_string(keys.size() + 1);
-  const std::string& mark = session_.link(job_.target).enrolment().mark();
+  const std::string& mark = session_.link(job_.target).enrolment().candidacy().mark();
   std::vector<std::string_view> words{"EVAL", redis::repair_script.source, count,
                                       redis::repairer_key};
   words.insert(words.end(), keys.begin(), keys.end());
@@ -384,7 +381,7 @@ void Repair::ask(Time now, int node, Step step, std::span<const std::string_view
   tag.claim.generation = run_;
   tag.round = static_cast<std::uint16_t>(step);
   tag.kind = core::CommandKind::repair;
-  ++reading_.unanswered;
+  ++job_.unanswered;
   session_.ask(now, node, tag, bytes_);
 }
 
@@ -392,13 +389,11 @@ void Repair::finish(Time now, bool done) {
   const int node = std::exchange(job_.target, -1);
   const redis::SharedMembership& admitted = session_.link(node).enrolment().ruling().admitted;
   if (done && admitted && *admitted == job_.as) {
-    const redis::Enrolment::Repaired repaired{
-        .floor = job_.by_clock ? std::max(job_.floor, job_.greatest) : job_.floor,
-        .since = job_.by_clock ? wall_.now_us() : job_.since,
-        .as = job_.as};
-    session_.link(node).done(now, repaired);
+    session_.link(node).repaired(now, job_.as,
+                                 job_.by_clock ? std::max(job_.floor, job_.greatest) : job_.floor,
+                                 job_.by_clock ? wall_.now_us() : job_.since);
   } else {
-    session_.link(node).done(now, redis::Enrolment::RepairFailed{job_.refused, job_.why});
+    session_.link(node).repair_failed(now, job_.refused, job_.why);
   }
   session_.touched(node);
   start(now);

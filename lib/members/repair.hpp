@@ -113,19 +113,15 @@ class Repair {
     std::uint64_t greatest = 0;       ///< the greatest of all counters and clocks read
     std::uint64_t floor = 0;  ///< the greatest floor of the others, and since when it stands
     std::int64_t since = 0;
-  };
-  Job job_;
-  [[nodiscard]] std::string name_of(const Source& source) const;
-  [[nodiscard]] std::string life() const;
-
-  /// The reading of one source's counters.
-  struct Reading {
+    // How far the present source is read.
     std::string cursor;
     bool scan_next = false;                     ///< the next SCAN is still to be sent
     std::deque<std::vector<std::string>> keys;  ///< the keys of each unanswered read, in order
     int unanswered = 0;                         ///< the number of unanswered commands
   };
-  Reading reading_;
+  Job job_;
+  [[nodiscard]] std::string name_of(const Source& source) const;
+  [[nodiscard]] std::string life() const;
 
   core::Time refresh_at_{};  ///< when the mark must be refreshed
   std::string bytes_;        // the command being sent

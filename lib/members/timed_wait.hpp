@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,19 +20,13 @@ namespace quorumlock::redis {
 /// since, and by the TIMEs of N - q + 1 others. The only node of a list has no others.
 class TimedWait {
  public:
-  enum class State {
-    unwitnessed,  ///< too few of the TIMEs that the candidate names can be compared
-    waiting,
-    over,
-  };
-
   /// Takes a look at the candidate: the node's own TIME is then `time`.
   void looked(const EnrolmentCandidate& candidate, std::int64_t time);
   /// Another node has told its TIME, which it was asked for after the candidate with this nonce was
   /// seen.
   void heard(std::string_view nonce, const std::string& name, std::int64_t time);
   /// Whether the wait, in a list of so many nodes, is over.
-  [[nodiscard]] State state(int nodes, core::Duration wait) const;
+  [[nodiscard]] bool is_over(int nodes, core::Duration wait) const;
   /// The TIMEs that the candidate is to name, if it lacks some that were heard.
   [[nodiscard]] std::optional<NodeTimes> to_name() const;
   /// The candidate names these TIMEs now.
@@ -42,13 +35,9 @@ class TimedWait {
   [[nodiscard]] const EnrolmentCandidate& candidate() const { return candidate_; }
 
  private:
-  struct Heard {
-    std::int64_t first, last;
-  };
-
   EnrolmentCandidate candidate_;
-  std::int64_t time_ = 0;  ///< the node's own, at the last look
-  std::map<std::string, Heard, std::less<>> heard_;
+  std::int64_t time_ = 0;   ///< the node's own, at the last look
+  NodeTimes first_, last_;  ///< the first that was heard of each other node, and the last
 };
 
 }  // namespace quorumlock::redis

@@ -13,12 +13,12 @@ namespace {
 bool can_be_asked(const redis::Link& link) {
   const bool there =
       link.state() == core::LinkState::up || link.state() == core::LinkState::quarantined;
-  return there && !link.voting_right().barred();
+  return there && !link.enrolment().barred();
 }
 
 bool waits(const redis::Link& link) {
   return link.state() == core::LinkState::quarantined &&
-         link.enrolment().standing() == redis::Enrolment::Standing::waiting &&
+         link.enrolment().standing() == redis::Enrolment::Standing::quarantined &&
          !link.enrolment().ripe();
 }
 
@@ -26,7 +26,7 @@ bool waits(const redis::Link& link) {
 
 void Witnesses::looked(core::Time now, int node) {
   Seen& seen = seen_[static_cast<std::size_t>(node)];
-  const std::string& nonce = session_.link(node).enrolment().candidacy().nonce();
+  const std::string& nonce = session_.link(node).enrolment().wait().nonce();
   if (nonce != seen.nonce) seen = {nonce, seen.number + 1};
   for (const int other : session_.nodes()) {
     if (other != node && can_be_asked(session_.link(other))) ask(now, node, other);
@@ -36,7 +36,7 @@ void Witnesses::looked(core::Time now, int node) {
 void Witnesses::came(core::Time now, int witness) {
   if (!can_be_asked(session_.link(witness))) return;
   for (const int node : session_.nodes()) {
-    const std::string& nonce = session_.link(node).enrolment().candidacy().nonce();
+    const std::string& nonce = session_.link(node).enrolment().wait().nonce();
     const bool seen = !nonce.empty() && nonce == seen_[static_cast<std::size_t>(node)].nonce;
     if (node != witness && seen && waits(session_.link(node))) ask(now, node, witness);
   }

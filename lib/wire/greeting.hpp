@@ -9,7 +9,7 @@
 #include <quorumlock/outcome.hpp>
 
 #include "lock/types.hpp"
-#include "members/record_change.hpp"
+#include "members/enrolment_record.hpp"
 #include "wire/login.hpp"
 #include "wire/pipeline.hpp"
 #include "wire/reply.hpp"

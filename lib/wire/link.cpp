@@ -32,7 +32,7 @@ Link::Link(Config config, core::Random& random)
       greeting_({endpoint().login, endpoint().db, endpoint().sentinels.has_value(),
                  std::move(config.needs)}),
       orphan_(config.node_timeout),
-      right_(std::move(config.enrolment), random),
+      enrolment_(std::move(config.enrolment), random),
       pipeline_(config.node_timeout, config.connect_timeout) {}
 
 void Link::start(Time now) {
@@ -54,7 +54,7 @@ void Link::on_open() {
   if (state_ != State::opening && state_ != State::shaking_hands) return;
   state_ = State::greeting;
   begin_connection();
-  right_.begin();
+  enrolment_.begin();
   greeting_.begin(output_buffer());
 }
 
@@ -77,7 +77,7 @@ void Link::on_early_reply(Time now, const Reply& reply) {
     wait_for_orphan(now, greeting_.said(reply));
   } else if (asks_early_) {
     asks_early_ = false;
-    right_.on_reply(now, reply, greeting_.said(reply));
+    on_enrolments_reply(now, reply);
     update(now);
   } else {
     fail(now, Vote::failed, "sent a reply that nobody asked for");
@@ -100,7 +100,7 @@ void Link::wait_for_orphan(Time now, const std::string& why) {
 }
 
 void Link::bar(Time now, Vote reason, std::string why) {
-  right_.bar(reason);
+  enrolment_.bar(reason);
   trouble_ = std::move(why);
   if (state_ == State::greeted) return admit(now);
   announce();
@@ -109,25 +109,24 @@ void Link::bar(Time now, Vote reason, std::string why) {
 void Link::enrol(Time now) {
   state_ = State::enrolling;
   orphan_.forget();
-  right_.enrolment().greeted(now, greeting_.facts(), greeting_.texts());
+  enrolment_.greeted(now, greeting_.facts(), greeting_.texts());
   update(now);
 }
 
 /// Carries out what the enrolment asks for, and takes over its result.
 void Link::update(Time now) {
-  if (right_.update()) events_.push(Enrolled{});
-  if (right_.end_reading()) send_held(now);
-  Enrolment& enrolment = right_.enrolment();
+  if (enrolment_.update()) events_.push(Enrolled{});
+  if (enrolment_.end_reading()) send_held(now);
   const bool up = state_ == State::up;
   // The greeting has just reported the facts. Commands that wait for the record have to come last.
-  const bool held = right_.is_reading_again() && !enrolment.is_reading();
-  if (enrolment.take_check() && up && !held) greeting_.ask_facts(now, output_buffer(), pipeline_);
-  if (enrolment.take_command(now, output_buffer().text())) {
+  const bool held = enrolment_.is_reading_again() && !enrolment_.is_reading();
+  if (enrolment_.take_check() && up && !held) greeting_.ask_facts(now, output_buffer(), pipeline_);
+  if (enrolment_.take_command(now, output_buffer().text())) {
     if (up) pipeline_.add(now, core::Tag(), true);
     asks_early_ = !up;
   }
-  if (enrolment.take_repair()) events_.push(Repair{});
-  if (enrolment.take_times()) events_.push(AskTimes{});
+  if (enrolment_.take_repair()) events_.push(Repair{});
+  if (enrolment_.take_times()) events_.push(AskTimes{});
   if (up) {
     announce();
     return;
@@ -135,15 +134,15 @@ void Link::update(Time now) {
   // The link must not come up while an answer is missing, since it would then not notice that the
   // answer does not come.
   if (asks_early_) return;
-  if (right_.is_known()) return come_up(now);
-  if (right_.is_enrolled()) attempts_.wait();
+  if (enrolment_.is_known()) return come_up(now);
+  if (enrolment_.is_enrolled()) attempts_.wait();
 }
 
 void Link::come_up(Time now) {
   state_ = State::up;
   pipeline_.begin(now);
   if (greeting_.writes_refused()) ask_again_ = now + between_questions;
-  if (!right_.barred()) trouble_.clear();
+  if (!enrolment_.barred()) trouble_.clear();
   attempts_.succeed(now);
   announce();
   for (const Pipeline::Held& held : pipeline_.take_held()) {
@@ -158,12 +157,12 @@ void Link::send_held(Time now) {
   // Nothing else is unanswered, since the record was asked for before these commands came.
   for (const Pipeline::Held& held : pipeline_.take_held()) {
     const core::Tag& tag = held.command.tag;
-    if (!right_.allows(tag.kind)) {
+    if (!enrolment_.allows(tag.kind)) {
       events_.push(Answer{tag, {reason()}, nullptr});
       continue;
     }
     pipeline_.resume(held);
-    right_.append(output_buffer().text(), tag.kind, held.bytes);
+    enrolment_.append(output_buffer().text(), tag.kind, held.bytes);
   }
   log_in_again(now);
 }
@@ -176,7 +175,7 @@ void Link::log_in(Time now, const Login& login) {
 /// Logs in on the present connection. This waits while the connection is being greeted, and while
 /// commands wait for the record: those commands have to come last.
 void Link::log_in_again(Time now) {
-  if (state_ != State::up || right_.is_reading_again()) return;
+  if (state_ != State::up || enrolment_.is_reading_again()) return;
   greeting_.log_in_again(now, output_buffer(), pipeline_);
 }
 
@@ -186,45 +185,45 @@ void Link::on_no_login(Time now, std::string_view why) {
 
 void Link::follow(Time now, Ruling ruling) {
   const bool known = !ruling.undecided;
-  right_.follow(now, std::move(ruling));
+  enrolment_.follow(now, std::move(ruling));
   if (known && (state_ == State::enrolling || state_ == State::up)) update(now);
 }
 
 NodeRecord Link::record() const {
   NodeRecord record;
-  const Enrolment& its = enrolment();
+  const Enrolment& its = enrolment_;
   record.knows_groups = its.knows_groups();
-  if (right_.barred()) return record;
-  const bool enrolled = right_.is_enrolled() || right_.is_reading_again();
-  if (enrolled) record.membership = its.enrolled().membership;
-  if (!enrolled) record.remembered = its.candidacy().remembered();
-  record.candidate = its.candidacy().mark();
-  if (record.candidate) record.nonce = its.candidacy().nonce();
+  if (enrolment_.barred()) return record;
+  const bool enrolled = enrolment_.is_enrolled() || enrolment_.is_reading_again();
+  if (enrolled) record.membership = its.membership();
+  if (!enrolled) record.remembered = its.wait().remembered();
+  record.candidate = its.wait().mark();
+  if (record.candidate) record.nonce = its.wait().nonce();
   record.ripe = its.ripe();
-  record.ripe_since = its.candidacy().until();
-  record.seen = its.candidacy().seen();
+  record.ripe_since = its.wait().until();
+  record.seen = its.wait().seen();
   record.expected = attempts_.is_first() && !enrolled;
   record.unheard = state() == core::LinkState::connecting || state() == core::LinkState::down;
   return record;
 }
 
 void Link::doubt(Time now) {
-  if (state_ != State::up || right_.is_reading_again()) return;
-  right_.doubt();
+  if (state_ != State::up || enrolment_.is_reading_again()) return;
+  enrolment_.doubt();
   update(now);
 }
 
 void Link::look_again(Time now) {
   if (state_ != State::up) return;
   const Time look = enrolment().deadline();
-  if (!right_.is_enrolled() && look != core::never) right_.enrolment().advance(std::max(now, look));
+  if (!enrolment_.is_enrolled() && look != core::never) enrolment_.advance(std::max(now, look));
   update(now);
 }
 
 void Link::ask_facts(Time now) {
   if (state_ != State::up) return;
   // A node that is late gets no more questions, and commands that wait for the record come last.
-  if (pipeline_.is_stalled() || right_.is_reading_again()) {
+  if (pipeline_.is_stalled() || enrolment_.is_reading_again()) {
     ask_again_ = now + between_questions;
     return;
   }
@@ -239,15 +238,20 @@ void Link::ask_facts_soon(Time now) {
   if (now >= ask_again_) ask_facts(now);
 }
 
-void Link::done(Time now, const Enrolment::Done& what) {
-  right_.enrolment().done(what);
+void Link::repaired(Time now, const Membership& as, std::uint64_t floor, std::int64_t since) {
+  enrolment_.repaired(as, floor, since);
+  update(now);
+}
+
+void Link::repair_failed(Time now, bool refused, const std::string& why) {
+  enrolment_.repair_failed(refused, why);
   update(now);
 }
 
 void Link::hears_time(Time now, std::string_view nonce, const std::string& name,
                       std::int64_t time) {
   if (state_ != State::up) return;
-  right_.enrolment().hears_time(now, nonce, name, time);
+  enrolment_.hears_time(now, nonce, name, time);
   update(now);
 }
 
@@ -290,7 +294,7 @@ void Link::fail(Time now, Vote reason, std::string why) {
   attempts_.end(now);
   greeting_.end();
   orphan_.disconnected();
-  right_.end();
+  enrolment_.disconnected();
   pipeline_.end();
   ask_again_ = core::never;
   asks_early_ = false;
@@ -315,12 +319,12 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
     fail(now, Vote::unreachable, "does not read what it is sent");
   }
   const bool first = attempts_.is_first() && state_ != State::stopped;
-  if (first || right_.is_reading_again()) return pipeline_.hold(now, tag, bytes);
-  if (state_ != State::up || !right_.allows(tag.kind)) {
+  if (first || enrolment_.is_reading_again()) return pipeline_.hold(now, tag, bytes);
+  if (state_ != State::up || !enrolment_.allows(tag.kind)) {
     events_.push(Answer{tag, {reason()}, nullptr});
     return;
   }
-  right_.append(output_buffer().text(), tag.kind, bytes);
+  enrolment_.append(output_buffer().text(), tag.kind, bytes);
   pipeline_.add(now, tag);
 }
 
@@ -335,7 +339,7 @@ void Link::advance(Time now) {
   if (now >= orphan_.deadline()) return enrol(now);
   if (state_ != State::up) return;
   if (now >= enrolment().deadline()) {
-    right_.enrolment().advance(now);
+    enrolment_.advance(now);
     update(now);
   }
   if (now >= ask_again_) ask_facts(now);
@@ -393,7 +397,8 @@ Link::Event* Link::next(Time now) {
     const Pipeline::Command answered = pipeline_.answer(now);
     // The reason for a bar must not be overwritten by an error reply.
     const Reply* const error = error_in(*reply);
-    if (error != nullptr && !answered.own && !right_.barred()) trouble_ = greeting_.said(*error);
+    if (error != nullptr && !answered.own && !enrolment_.barred())
+      trouble_ = greeting_.said(*error);
     if (was_stalled && !pipeline_.is_stalled()) announce();
     if (answered.own) {
       on_own_reply(now, answered.tag, *reply);
@@ -411,10 +416,19 @@ Link::Event* Link::next(Time now) {
   }
 }
 
+/// Takes the answer to a command of the enrolment. An error may quote our password.
+void Link::on_enrolments_reply(Time now, const Reply& reply) {
+  if (reply.type != Reply::Type::error) return enrolment_.on_reply(now, reply);
+  Reply shown = reply;
+  const std::string said = greeting_.said(reply);
+  shown.text = said;
+  enrolment_.on_reply(now, shown);
+}
+
 /// Takes the answer to a command of the link's own on a connection that is up.
 void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
   if (!Greeting::is_later_question(tag)) {
-    right_.on_reply(now, reply, greeting_.said(reply));
+    on_enrolments_reply(now, reply);
   } else if (Greeting::is_login(tag)) {
     if (const auto refused = greeting_.on_login_reply(now, reply, pipeline_)) note(*refused);
   } else {
@@ -425,7 +439,7 @@ void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
     if (reason() != before) events_.push(Writes{});
     if (Greeting::completes_facts(tag)) {
       ask_again_ = greeting_.writes_refused() ? now + between_questions : core::never;
-      right_.enrolment().look_at(now, greeting_.facts());
+      enrolment_.look_at(now, greeting_.facts());
     }
   }
   update(now);
@@ -434,7 +448,7 @@ void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
 /// Reports the link's state to the engine if it has changed. Returns whether it has.
 bool Link::announce() {
   const bool up = state_ == State::up;
-  if (right_.is_reading_again() && up && !pipeline_.is_stalled()) return false;
+  if (enrolment_.is_reading_again() && up && !pipeline_.is_stalled()) return false;
   LinkState state = LinkState::up;
   Vote reason = Vote::pending;
   if (!up) {
@@ -443,9 +457,9 @@ bool Link::announce() {
   } else if (pipeline_.is_stalled()) {
     state = LinkState::stalled;
     reason = Vote::stalled;
-  } else if (!right_.votes()) {
+  } else if (!enrolment_.votes()) {
     state = LinkState::quarantined;
-    reason = right_.vote();
+    reason = enrolment_.vote();
   }
   if (state == announced_.state && reason == announced_.reason) return false;
   announced_ = {state, reason};
@@ -456,8 +470,8 @@ bool Link::announce() {
 std::string Link::trouble(Time now) const {
   if (refuses_writes()) return greeting_.writes_refused()->why;
   const bool is_its_own =
-      state_ != State::up || pipeline_.is_stalled() || right_.barred() || right_.votes();
-  return is_its_own ? trouble_ : right_.why(now);
+      state_ != State::up || pipeline_.is_stalled() || enrolment_.barred() || enrolment_.votes();
+  return is_its_own ? trouble_ : enrolment_.why(now);
 }
 
 }  // namespace quorumlock::redis

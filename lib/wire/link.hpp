@@ -7,7 +7,6 @@
 
 #include "lock/engine.hpp"
 #include "members/enrolment.hpp"
-#include "members/voting_right.hpp"
 #include "verbs/dispatch.hpp"
 #include "wire/attempts.hpp"
 #include "wire/endpoint.hpp"
@@ -28,7 +27,7 @@ namespace quorumlock::redis {
 /// node that is not connected is reported down and takes nothing.
 ///
 /// The link takes each input to the machine that knows about it: Attempts (when to connect),
-/// Greeting (which server it is), Orphan (the connection before), VotingRight (whether the node's
+/// Greeting (which server it is), Orphan (the connection before), Enrolment (whether the node's
 /// votes count) and Pipeline (what is unanswered). It decides itself what is reported to the engine
 /// and to its user.
 ///
@@ -61,7 +60,7 @@ class Link final : public RespWire {
   struct Disconnect {};
   /// The server has identified itself (greeting()): admit() it, or bar() it.
   struct Greeted {};
-  /// Repair the node's fencing counters; done() follows.
+  /// Repair the node's fencing counters; repaired() or repair_failed() follows.
   struct Repair {};
   /// The node's candidate was looked at: hears_time() of the other nodes.
   struct AskTimes {};
@@ -119,9 +118,10 @@ class Link final : public RespWire {
   void admit(core::Time now);
   /// The node's votes must not be counted while this connection lasts.
   void bar(core::Time now, Vote reason, std::string why);
-  /// The work that Repair asked for is done.
-  void done(core::Time now, const Enrolment::Done& what);
-  /// See Enrolment.
+  /// The work that Repair asked for is done, or has failed: see Candidacy.
+  void repaired(core::Time now, const Membership& as, std::uint64_t floor, std::int64_t since);
+  void repair_failed(core::Time now, bool refused, const std::string& why);
+  /// See Candidacy.
   void hears_time(core::Time now, std::string_view nonce, const std::string& name,
                   std::int64_t time);
   /// The node's enrolment turned out to be different from what the link knows.
@@ -163,8 +163,7 @@ class Link final : public RespWire {
   /// What the node says of itself. Its name is left to the user, who knows it from earlier
   /// connections.
   [[nodiscard]] NodeRecord record() const;
-  [[nodiscard]] const VotingRight& voting_right() const { return right_; }
-  [[nodiscard]] const Enrolment& enrolment() const { return right_.enrolment(); }
+  [[nodiscard]] const Enrolment& enrolment() const { return enrolment_; }
   [[nodiscard]] const Attempts& attempts() const { return attempts_; }
   /// Whether the other side has closed the connection before this one while nothing was asked on
   /// it, and no attempt has failed since. Servers and devices on the path end idle connections:
@@ -192,6 +191,7 @@ class Link final : public RespWire {
   void open(core::Time now);
   void on_early_reply(core::Time now, const Reply& reply);
   void on_own_reply(core::Time now, const core::Tag& tag, const Reply& reply);
+  void on_enrolments_reply(core::Time now, const Reply& reply);
   void wait_for_orphan(core::Time now, const std::string& why);
   void enrol(core::Time now);
   void update(core::Time now);
@@ -212,7 +212,7 @@ class Link final : public RespWire {
   Attempts attempts_;
   Greeting greeting_;
   Orphan orphan_;
-  VotingRight right_;
+  Enrolment enrolment_;
   Pipeline pipeline_;
   bool ended_idle_ = false;
   core::Time asked_facts_{};            ///< when ask_facts() last asked

@@ -166,7 +166,7 @@ class LinkHarness {
   }
   void take(const Link::Greeted&) { link_.admit(now_); }
   void take(const Link::Repair&) {
-    link_.done(now_, redis::Enrolment::Repaired{.as = *link_.enrolment().ruling().founded});
+    link_.repaired(now_, *link_.enrolment().ruling().founded, 0, 0);
   }
   void take(const Link::Enrolled&) { link_.follow(now_, link_.enrolment().ruling()); }
   void take(const Link::Late& late) {
@@ -183,7 +183,7 @@ class LinkHarness {
   void take(const Link::Writes&) {}
   void take(const Link::AskTimes&) {
     // A copy, since what the link learns may replace the nonce.
-    const std::string nonce = link_.enrolment().candidacy().nonce();
+    const std::string nonce = link_.enrolment().wait().nonce();
     link_.hears_time(now_, nonce, "another", 1);
   }
   void take(const Link::StillDown&) {

@@ -259,7 +259,7 @@ TEST_F(MembersChanges, WhatOneNodeMakesUpChangesNothingForTheOthers) {
   const auto text = [this](std::string_view key) {
     return std::string(cluster_.raw(4, {"GET", std::string(key)}).text);
   };
-  using redis::Membership, redis::MembersPhase;
+  using redis::Membership;
   const auto forge = [&](auto&& change) {
     auto record = redis::EnrolmentRecord::parse(text(redis::enrolment_key)).value();
     auto its = Membership::parse(text(redis::members_key), record.members).value();
@@ -271,10 +271,10 @@ TEST_F(MembersChanges, WhatOneNodeMakesUpChangesNothingForTheOthers) {
   const std::function<void(Membership&)> lies[] = {
       [](Membership& its) { its.epoch = 9; },
       [](Membership& its) {
-        its = {its.founding, 3, MembersPhase::unsettled, its.name, {its.name}, its.to};
+        its = {its.founding, 3, ListPhase::unsettled, its.name, {its.name}, its.to};
       },
       [](Membership& its) {
-        its = {its.founding, 3, MembersPhase::announced, its.name, {its.name, "x:1"}, its.to};
+        its = {its.founding, 3, ListPhase::announced, its.name, {its.name, "x:1"}, its.to};
       },
       [](Membership& its) { its.to = {its.name}; },
   };

@@ -19,7 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using redis::Membership;
-using redis::MembersPhase;
 using Writes = std::map<std::string, std::optional<Value>>;
 
 const std::string enrolment(redis::enrolment_key), candidate(redis::candidate_key),
@@ -34,7 +33,7 @@ class Court {
   Court() {
     for (int node = 0; node < 3; ++node) {
       const std::string name = "n" + std::to_string(node + 1);
-      enrol(node, {1, 0, MembersPhase::settled, name, {}, {"n1", "n2", "n3"}, {}, {1000, 86'400}});
+      enrol(node, {1, 0, ListPhase::settled, name, {}, {"n1", "n2", "n3"}, {}, {1000, 86'400}});
     }
   }
 
@@ -119,7 +118,7 @@ class Court {
                                            redis::NodeTimes times = {}) const {
     redis::EnrolmentCandidate its;
     its.record = *redis::EnrolmentRecord::parse(record(
-        {1, 0, MembersPhase::settled, "n1", {}, {"n1", "n2", "n3"}, {}, {1000, 86'400}}, nonce));
+        {1, 0, ListPhase::settled, "n1", {}, {"n1", "n2", "n3"}, {}, {1000, 86'400}}, nonce));
     its.begun = begun;
     its.times = std::move(times);
     return its.to_string();
@@ -138,7 +137,7 @@ class Court {
   void let_in(int node, const std::string& by, const std::string& nonce, std::string run_id = "run",
               int client = 0) {
     const Membership its{
-        1, 0, MembersPhase::settled, "n1", {}, {"n1", "n2", "n3"}, {}, {1000, 86'400}};
+        1, 0, ListPhase::settled, "n1", {}, {"n1", "n2", "n3"}, {}, {1000, 86'400}};
     std::string with = record(its, nonce);
     with.replace(0, 3, run_id);
     run(node, redis::enrol_script, {enrolment, candidate, "", members}, {"0", with, by, its.text()},
@@ -196,13 +195,13 @@ const redis::NodeNames old_list = {"n1", "n2", "n3"}, new_list = {"n1", "n2", "n
 const redis::ListTerms terms{1000, 86'400}, longer_terms{5000, 86'400};
 
 Membership announced(const std::string& name, redis::ListTerms next = terms) {
-  return {1, 0, MembersPhase::announced, name, old_list, new_list, terms, next};
+  return {1, 0, ListPhase::announced, name, old_list, new_list, terms, next};
 }
 Membership unsettled(const std::string& name) {
-  return {1, 1, MembersPhase::unsettled, name, old_list, new_list, terms, terms};
+  return {1, 1, ListPhase::unsettled, name, old_list, new_list, terms, terms};
 }
 Membership settled(const std::string& name) {
-  return {1, 1, MembersPhase::settled, name, {}, new_list, {}, terms};
+  return {1, 1, ListPhase::settled, name, {}, new_list, {}, terms};
 }
 
 /// A node forgets, and is seen with a candidate. Its other two nodes are named as witnesses.

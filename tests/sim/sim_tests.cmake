@@ -67,7 +67,7 @@ set(simulated
   wire/endpoint
   members/enrolment
   members/enrolment_record
-  members/record_change
+  members/candidate_wait
   wire/greeting
   wire/link
   wire/login
@@ -85,7 +85,6 @@ set(simulated
   verbs/release
   verbs/renew
   verbs/vote
-  members/voting_right
   wire/words
   wire/write_buffer)
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)

@@ -139,7 +139,7 @@ class EnrolmentDriver {
   }
   /// Waits from a standing candidate to the moment at which the counters are to be repaired.
   void wait_to_repair(std::string_view candidate) {
-    ASSERT_NO_FATAL_FAILURE(wait(it.candidacy().until() - 1ns, candidate));
+    ASSERT_NO_FATAL_FAILURE(wait(it.wait().until() - 1ns, candidate));
     now = it.deadline();
     it.advance(now);
     ASSERT_TRUE(asks().starts_with("candidate "));

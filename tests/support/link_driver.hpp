@@ -80,11 +80,11 @@ class LinkDriver {
     pull();
   }
   void repaired(std::uint64_t floor = 0, std::int64_t since = 0) {
-    link.done(now, redis::Enrolment::Repaired{floor, since, members()});
+    link.repaired(now, members(), floor, since);
     pull();
   }
   void repair_failed() {
-    link.done(now, redis::Enrolment::RepairFailed());
+    link.repair_failed(now, false, "");
     pull();
   }
   /// Lets time pass, and the link do what is due meanwhile, each at its moment.

@@ -14,7 +14,7 @@ namespace quorumlock::test {
 
 /// A list that was founded once, as this node carries it.
 inline redis::Membership founded(const std::string& node, redis::NodeNames names) {
-  return {1, 0, redis::MembersPhase::settled, node, {}, std::move(names)};
+  return {1, 0, ListPhase::settled, node, {}, std::move(names)};
 }
 
 /// The ruling on a node that may be enrolled as soon as it has waited. `refusal` is why it does not

@@ -135,18 +135,17 @@ void Faults::forge(int node) {
   if (!its) return;
   const redis::NodeNames any[] = {
       world_.lists.first(), {name_of(node)}, {name_of(0), name_of(node)}};
-  using redis::MembersPhase;
   if (draw_.begins_announced) {
-    *its = {its->founding, 1, MembersPhase::settled, its->name, {}, named(draw_.plan.front()), {},
+    *its = {its->founding, 1, ListPhase::settled, its->name, {}, named(draw_.plan.front()), {},
             its->to_terms};
   } else {
-    its->phase = std::array{MembersPhase::settled, MembersPhase::announced,
-                            MembersPhase::unsettled}[random_.index(3)];
+    its->phase = std::array{ListPhase::settled, ListPhase::announced,
+                            ListPhase::unsettled}[random_.index(3)];
     its->epoch = static_cast<std::uint32_t>(random_.between(0, 5));
     its->to = any[random_.index(std::size(any))];
     its->from = any[random_.index(std::size(any))];
     its->from_terms = its->to_terms;
-    if (its->phase == MembersPhase::settled) its->from.clear();
+    if (its->phase == ListPhase::settled) its->from.clear();
   }
   record->members = its->mark();
   trace("FAULT somebody writes on node ", node + 1, ": ", its->text(), " in epoch ", its->epoch);

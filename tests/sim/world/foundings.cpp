@@ -32,7 +32,7 @@ void Foundings::look_at(int node) {
   if (founded && knows_another_list(node, *founded)) contested_.insert(founded->founding);
   on_disk_[static_cast<std::size_t>(node)] = membership_on_disk(server, now());
   if (!founded) return;
-  if (founded->phase == redis::MembersPhase::settled) {
+  if (founded->phase == ListPhase::settled) {
     const SettledLists::value_type here{{founded->founding, founded->epoch}, founded->to};
     const auto before = settled_lists_.insert(here).first;
     // An operator's word stands for nodes that forgot, and for no node that remembers.

@@ -13,7 +13,6 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 using redis::MembersChange;
-using redis::MembersPhase;
 using redis::NodeNames;
 using Stage = MembersChange::Stage;
 
@@ -31,15 +30,15 @@ constexpr int patient_looks = 6;
 /// of it.
 bool takes_steps_to(const redis::Membership& its, const redis::Membership& decided) {
   if (its.founding != decided.founding) return false;
-  const bool settled = its.phase == MembersPhase::settled;
-  const bool unsettled = its.phase == MembersPhase::unsettled;
+  const bool settled = its.phase == ListPhase::settled;
+  const bool unsettled = its.phase == ListPhase::unsettled;
   const NodeNames& was = settled ? its.to : its.from;
   if (its.epoch == decided.epoch) return its.to == decided.to;
   const NodeNames& then = unsettled ? its.to : was;
   if (its.epoch + 1 == decided.epoch) {
     // A settled list does not say which one was before it. A removed node does not hear of it.
-    return decided.phase == MembersPhase::settled ? redis::is_member(then, its.name)
-                                                  : then == decided.from;
+    return decided.phase == ListPhase::settled ? redis::is_member(then, its.name)
+                                               : then == decided.from;
   }
   return its.epoch + 2 == decided.epoch && !unsettled && redis::is_member(was, its.name);
 }
@@ -78,10 +77,10 @@ std::uint64_t LastOperator::floor_of(const Look& look, const MembersChange& chan
 /// decided two changes. They have to stop all clients then, and found the list anew.
 bool LastOperator::is_stranded(const Look& look) const {
   const std::optional<redis::Membership> furthest = world_.lists.governing();
-  if (!furthest || furthest->phase == MembersPhase::announced) return false;
+  if (!furthest || furthest->phase == ListPhase::announced) return false;
   const redis::Membership& as = *furthest;
   // A settled list has forgotten which one was before it, so that only its own nodes are asked for.
-  const NodeNames& from = as.phase == MembersPhase::settled ? as.to : as.from;
+  const NodeNames& from = as.phase == ListPhase::settled ? as.to : as.from;
   int can = 0;
   bool any = false;
   for (const MembersChange::Node& node : look.nodes) {
@@ -100,7 +99,7 @@ bool LastOperator::is_stranded(const Look& look) const {
 /// two changes, or was removed and has not heard that it was taken back, can only come back without
 /// its record, if enough others vouch for it.
 bool LastOperator::is_forgotten(const MembersChange& change) {
-  if (!change.state() || change.state()->phase != MembersPhase::announced) return false;
+  if (!change.state() || change.state()->phase != ListPhase::announced) return false;
   const redis::Membership& as = *change.state();
   int remember = 0, stay = 0;
   for (const MembersChange::Node& node : change.nodes()) {
@@ -108,7 +107,7 @@ bool LastOperator::is_forgotten(const MembersChange& change) {
     if (!redis::is_member(as.from, node.called())) continue;
     if (!node.membership || node.membership->founding != as.founding) continue;
     const redis::Membership& its = *node.membership;
-    const NodeNames& was = its.phase == MembersPhase::announced ? its.from : its.to;
+    const NodeNames& was = its.phase == ListPhase::announced ? its.from : its.to;
     const bool one_behind = its.epoch + 1 == as.epoch && redis::is_member(was, its.name);
     if (its.epoch != as.epoch && !one_behind) continue;
     ++remember;
@@ -126,8 +125,7 @@ bool LastOperator::is_decided_twice(const Look& look) {
       const redis::Membership& its = *one.membership;
       const redis::Membership& others = *other.membership;
       if (its.founding != others.founding || its.epoch != others.epoch) continue;
-      const bool both =
-          its.phase != MembersPhase::announced && others.phase != MembersPhase::announced;
+      const bool both = its.phase != ListPhase::announced && others.phase != ListPhase::announced;
       if (both && its.to != others.to) return true;
     }
   }
@@ -186,7 +184,7 @@ NodeNames LastOperator::list_on_disk() const {
     if (its && (!furthest || its->rank() > furthest->rank())) furthest = its;
   }
   if (!furthest) return world_.lists.first();
-  return furthest->phase == MembersPhase::announced ? furthest->from : furthest->to;
+  return furthest->phase == ListPhase::announced ? furthest->from : furthest->to;
 }
 
 /// Whether the disk of a node of this list has a record by which the node belongs to another list.
@@ -248,7 +246,7 @@ NodeNames LastOperator::end_change() {
     if (looks % patient_looks == patient_looks - 1) {
       // The messages of refused clients name the list that the furthest node votes for.
       if (const std::optional<redis::Membership> furthest = world_.lists.governing()) {
-        given = furthest->phase == MembersPhase::announced ? furthest->from : furthest->to;
+        given = furthest->phase == ListPhase::announced ? furthest->from : furthest->to;
         world_.lists.give_all(given);
       }
       world_.processes.die(clients_.front());

@@ -8,7 +8,6 @@
 
 namespace quorumlock::sim {
 
-using redis::MembersPhase;
 using redis::NodeNames;
 
 std::optional<redis::Membership> Lists::governing() const {
@@ -68,7 +67,7 @@ NodeNames Lists::next_of_plan(std::size_t before) {
   if (draw_.operators > 1) return named(plan[before % plan.size()]);
   const std::optional<redis::Membership> present = governing();
   if (!present) return any_wanted();
-  if (present->phase != MembersPhase::settled) return present->to;
+  if (present->phase != ListPhase::settled) return present->to;
   return named(plan[present->epoch % plan.size()]);
 }
 
@@ -76,7 +75,7 @@ NodeNames Lists::draw(std::size_t before) {
   if (!draw_.plan.empty()) return next_of_plan(before);
   const std::optional<redis::Membership> present = governing();
   if (!present || random_.one_in(8)) return any_wanted();
-  if (present->phase != MembersPhase::settled && random_.one_in(2)) return present->to;
+  if (present->phase != ListPhase::settled && random_.one_in(2)) return present->to;
   NodeNames list = present->to;
   for (int changes = random_.one_in(6) ? 2 : 1; changes > 0; --changes) {
     NodeNames spare;

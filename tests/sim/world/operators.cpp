@@ -15,17 +15,16 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 using redis::MembersChange;
-using redis::MembersPhase;
 using redis::NodeNames;
 using Stage = MembersChange::Stage;
 
 namespace {
 
 /// The step after which a node is in this phase.
-Step step_of(MembersPhase phase) {
-  return phase == MembersPhase::announced   ? Step::announced
-         : phase == MembersPhase::unsettled ? Step::committed
-                                            : Step::settled;
+Step step_of(ListPhase phase) {
+  return phase == ListPhase::announced   ? Step::announced
+         : phase == ListPhase::unsettled ? Step::committed
+                                         : Step::settled;
 }
 
 }  // namespace
@@ -77,7 +76,7 @@ redis::NamedTerms Operators::draw_terms() {
   const std::optional<redis::Membership> present = world_.lists.governing();
   if (draw_.other_max_ttl == 0s || !present) return {};
   redis::ListTerms terms = present->to_terms;
-  if (present->phase == MembersPhase::settled)
+  if (present->phase == ListPhase::settled)
     terms = terms_of(draw_, terms == terms_of(draw_, false));
   return {terms.max_ttl_ms, terms.memory_s};
 }
@@ -125,7 +124,7 @@ void Operators::look_at_nodes(std::size_t number) {
 void Operators::believe(Operator& one, Look& look) {
   if (!core::planted(core::Mutant::nodes_seen_once)) return;
   for (MembersChange::Node& node : look.nodes) {
-    const bool committed = node.membership && node.membership->phase == MembersPhase::unsettled;
+    const bool committed = node.membership && node.membership->phase == ListPhase::unsettled;
     if (committed) {
       one.seen.insert_or_assign(node.name, node);
       continue;
@@ -301,7 +300,10 @@ void Operators::run(int node, const Words& words) {
   if (ran) world_.observer.show(node, connection, -1);
   world_.observer.look_at(node);
   if (!draw_.faults_follow_steps || said != ":1" || words[2] == "0") return;
-  const auto phase = static_cast<MembersPhase>(words.back()[words.back().find(' ') + 1]);
+  const char letter = words.back()[words.back().find(' ') + 1];  // see Membership::text()
+  const ListPhase phase = letter == 'a'   ? ListPhase::announced
+                          : letter == 'u' ? ListPhase::unsettled
+                                          : ListPhase::settled;
   if (step_of(phase) == draw_.forgets_after) world_.faults.may_forget(node, "its step");
 }
 

@@ -73,7 +73,7 @@ void Recovery::demand_releases() {
 /// Whether some nodes have a record, and fewer of each founding than it takes to vouch for another
 /// node.
 bool Recovery::too_few_vouch() const {
-  const redis::Membership list{1,          0,  redis::MembersPhase::settled,
+  const redis::Membership list{1,          0,  ListPhase::settled,
                                name_of(0), {}, redis::NodeNames(nodes_.size())};
   std::map<std::uint64_t, int> enrolled;
   int most = 0;

@@ -9,7 +9,6 @@
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
-using redis::MembersPhase;
 using redis::NodeNames;
 
 namespace {
@@ -24,13 +23,13 @@ bool is_majority(const NodeNames& list, const std::set<std::string>& names) {
 }
 
 bool accepts(const redis::Membership& its, const NodeNames& list) {
-  return list == its.to || (its.phase == MembersPhase::announced && list == its.from);
+  return list == its.to || (its.phase == ListPhase::announced && list == its.from);
 }
 
 /// The longest ttl of a vote by this record that counts before the settle, and after it.
 std::int64_t longest_ttl_ms(const redis::Membership& its) {
-  if (its.phase == MembersPhase::settled) return its.to_terms.max_ttl_ms;
-  if (its.phase == MembersPhase::announced) return its.from_terms.max_ttl_ms;
+  if (its.phase == ListPhase::settled) return its.to_terms.max_ttl_ms;
+  if (its.phase == ListPhase::announced) return its.from_terms.max_ttl_ms;
   return std::min(its.from_terms.max_ttl_ms, its.to_terms.max_ttl_ms);
 }
 
@@ -101,7 +100,7 @@ void Referee::believes(const Believed& one) {
     less = false;
     for (auto it = voted.begin(); it != voted.end();) {
       const redis::SharedMembership& its = it->second;
-      const bool asks = its != nullptr && its->phase != MembersPhase::settled;
+      const bool asks = its != nullptr && its->phase != ListPhase::settled;
       if (asks && !is_majority(its->from, all)) {
         all.erase(it->first);
         it = voted.erase(it);

@@ -12,7 +12,6 @@ using namespace std::chrono_literals;
 using redis::EnrolmentCandidate;
 using redis::EnrolmentRecord;
 using redis::Membership;
-using redis::MembersPhase;
 
 namespace {
 
@@ -39,9 +38,9 @@ std::string text_in(const Value* value) {
 /// How long a node waits before it votes by this record (terms.py).
 std::int64_t wait_ms(const Membership& its) {
   switch (its.phase) {
-    case MembersPhase::settled: return its.to_terms.max_ttl_ms;
-    case MembersPhase::announced: return its.from_terms.max_ttl_ms;
-    case MembersPhase::unsettled: break;
+    case ListPhase::settled: return its.to_terms.max_ttl_ms;
+    case ListPhase::announced: return its.from_terms.max_ttl_ms;
+    case ListPhase::unsettled: break;
   }
   return std::max(its.from_terms.max_ttl_ms, its.to_terms.max_ttl_ms);
 }
@@ -49,8 +48,8 @@ std::int64_t wait_ms(const Membership& its) {
 /// How far a record is on, as members.py counts it.
 std::uint64_t rank(const Membership& its) {
   const std::uint64_t epoch = 4 * std::uint64_t{its.epoch};
-  if (its.phase == MembersPhase::unsettled) return epoch;
-  return its.phase == MembersPhase::settled ? epoch + 1 : epoch + 2;
+  if (its.phase == ListPhase::unsettled) return epoch;
+  return its.phase == ListPhase::settled ? epoch + 1 : epoch + 2;
 }
 
 /// The least N - q + 1 of the lists that this record names, of the others of a node.
@@ -59,7 +58,7 @@ std::size_t least_witnesses(const Membership& its) {
     const std::size_t n = list.size();
     return std::min(n - (n / 2 + 1) + 1, n - 1);
   };
-  return its.phase == MembersPhase::settled ? of(its.to) : std::min(of(its.from), of(its.to));
+  return its.phase == ListPhase::settled ? of(its.to) : std::min(of(its.from), of(its.to));
 }
 
 }  // namespace
@@ -139,7 +138,7 @@ void Referee::look_at_vouchers(const Executed& step, const std::string& nonce,
   for (int server = 0; server < servers_; ++server) {
     if (const auto is = members_now_(server)) present.push_back(*is);
   }
-  if (its.epoch == 0 && its.phase == MembersPhase::settled) {
+  if (its.epoch == 0 && its.phase == ListPhase::settled) {
     const bool first = std::ranges::none_of(present, [&its](const Membership& one) {
       return one.name != its.name && one.founding == its.founding;
     });
@@ -159,8 +158,8 @@ void Referee::look_at_vouchers(const Executed& step, const std::string& nonce,
         list, [&vouch](const std::string& name) { return vouch.contains(name); }));
     return count >= list.size() - (list.size() / 2 + 1) + 1;
   };
-  const bool enough = (its.phase == MembersPhase::announced || cover(its.to)) &&
-                      (its.phase == MembersPhase::settled || cover(its.from));
+  const bool enough = (its.phase == ListPhase::announced || cover(its.to)) &&
+                      (its.phase == ListPhase::settled || cover(its.from));
   if (enough) return;
   refuse(guard::enrol_vouched, step,
          "is let in as " + its.text() + " by the word of " + std::to_string(vouch.size()));
@@ -174,9 +173,9 @@ bool Referee::is_forgotten(const Executed& step) {
 
 Referee::Settled Referee::settled_of(const Membership& its) {
   switch (its.phase) {
-    case MembersPhase::settled: return {its.epoch, its.to, its.to_terms};
-    case MembersPhase::announced: return {its.epoch, its.from, its.from_terms};
-    case MembersPhase::unsettled: break;
+    case ListPhase::settled: return {its.epoch, its.to, its.to_terms};
+    case ListPhase::announced: return {its.epoch, its.from, its.from_terms};
+    case ListPhase::unsettled: break;
   }
   return {its.epoch - 1, its.from, its.from_terms};
 }
@@ -189,10 +188,10 @@ void Referee::look_at_list(const Executed& step, const std::string& had) {
   if (is == nullptr || was == nullptr || step.node == liar_) return;
   const Settled now = settled_of(*is), then = settled_of(*was);
   const bool settles = is->founding == was->founding && now.epoch > then.epoch;
-  const bool from_here = was->phase != MembersPhase::unsettled || now.list == was->to;
+  const bool from_here = was->phase != ListPhase::unsettled || now.list == was->to;
   const bool stays = is->founding == was->founding && now == then &&
-                     (was->phase != MembersPhase::unsettled ||
-                      (is->phase == MembersPhase::unsettled && is->to == was->to));
+                     (was->phase != ListPhase::unsettled ||
+                      (is->phase == ListPhase::unsettled && is->to == was->to));
   if (!stays && !(settles && (from_here || now.epoch > was->epoch))) {
     refuse(guard::list_step, step, "goes from " + was->text() + " to " + is->text());
   }
@@ -203,7 +202,7 @@ void Referee::look_at_list(const Executed& step, const std::string& had) {
 
 /// Notes on which nodes a list is committed, and when a majority of the list before it was.
 void Referee::note_commit(const Executed& step, const Membership& its) {
-  if (its.phase != MembersPhase::unsettled) return;
+  if (its.phase != ListPhase::unsettled) return;
   Committed& commit = commits_[{its.founding, its.epoch, its.to, its.to_terms.to_string()}];
   commit.on.insert(its.name);
   commit.old_ttl_ms = std::max(commit.old_ttl_ms, its.from_terms.max_ttl_ms);

@@ -45,7 +45,7 @@ void Traps::look_at_candidates(Client& client) {
   for (const int node : client.session->nodes()) {
     const int server = client.server_of(node);
     const redis::Enrolment& its = client.session->link(node).enrolment();
-    const bool ripe = its.ripe() && its.standing() == redis::Enrolment::Standing::waiting;
+    const bool ripe = its.ripe() && its.standing() == redis::Enrolment::Standing::quarantined;
     const bool before = std::exchange(ripe_[{client.number, server}], ripe);
     const bool shared = std::ranges::all_of(world_.lists.wanted(), [server](const NodeNames& list) {
       return redis::is_member(list, name_of(server));

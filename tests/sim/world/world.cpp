@@ -43,10 +43,9 @@ void World::begin_nodes() {
     record.run_id = server.run().id();
     record.nonce.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
     const redis::ListTerms terms = terms_of(draw, draw.begins_other);
-    redis::Membership members{1,  0,    redis::MembersPhase::settled, name_of(node), {}, list,
-                              {}, terms};
+    redis::Membership members{1, 0, ListPhase::settled, name_of(node), {}, list, {}, terms};
     if (draw.begins_announced) {
-      members.phase = redis::MembersPhase::announced;
+      members.phase = ListPhase::announced;
       members.from = list;
       members.from_terms = terms;
       members.to = named(draw.plan.front());

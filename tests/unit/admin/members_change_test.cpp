@@ -12,7 +12,6 @@ namespace {
 
 using redis::MembersChange;
 using redis::Membership;
-using redis::MembersPhase;
 using redis::NodeNames;
 using Stage = MembersChange::Stage;
 using namespace std::chrono_literals;
@@ -26,7 +25,7 @@ class AskedNodes {
 
   AskedNodes(NodeNames list, NodeNames next) : next_(std::move(next)) {
     for (const std::string& name : list) {
-      carries(name, {1, 4, MembersPhase::settled, {}, {}, list});
+      carries(name, {1, 4, ListPhase::settled, {}, {}, list});
     }
   }
 
@@ -130,7 +129,7 @@ TEST(MembersChange, NobodySettlesOnOneNodesWord) {
   // committed, and no more.
   AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());
-  nodes.carries("d", {1, 5, MembersPhase::settled, {}, {}, replaced});
+  nodes.carries("d", {1, 5, ListPhase::settled, {}, {}, replaced});
   EXPECT_EQ(nodes.look().stage(), Stage::announced);
   EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::misconfigured));
   EXPECT_EQ(nodes.look().settled_node(), -1);
@@ -141,11 +140,11 @@ TEST(MembersChange, NobodySettlesOnOneNodesWord) {
 }
 
 TEST(MembersChange, ANodeThatSaysSomethingImpossibleIsMadeToForgetIt) {
-  for (const Membership& forged : {Membership{1, 9, MembersPhase::settled, {}, {}, five},
-                                   Membership{1, 4, MembersPhase::settled, {}, {}, {"c"}},
-                                   Membership{1, 6, MembersPhase::unsettled, {}, five, {"c"}},
-                                   Membership{9, 4, MembersPhase::settled, {}, {}, five},
-                                   Membership{1, 3, MembersPhase::settled, {}, {}, {"a", "b"}}}) {
+  for (const Membership& forged : {Membership{1, 9, ListPhase::settled, {}, {}, five},
+                                   Membership{1, 4, ListPhase::settled, {}, {}, {"c"}},
+                                   Membership{1, 6, ListPhase::unsettled, {}, five, {"c"}},
+                                   Membership{9, 4, ListPhase::settled, {}, {}, five},
+                                   Membership{1, 3, ListPhase::settled, {}, {}, {"a", "b"}}}) {
     AskedNodes nodes(five, five);
     nodes.carries("c", forged);
     const MembersChange change = nodes.look();
@@ -164,7 +163,7 @@ TEST(MembersChange, ANodeThatSaysSomethingImpossibleIsMadeToForgetIt) {
   }
   AskedNodes nodes(five, five);
   for (const char* name : {"a", "b", "c"}) {
-    nodes.carries(name, {1, 5, MembersPhase::unsettled, {}, five, replaced});
+    nodes.carries(name, {1, 5, ListPhase::unsettled, {}, five, replaced});
   }
   EXPECT_EQ(nodes.look().stage(), Stage::other) << "so many do not make it up";
   EXPECT_THAT(nodes.look().forgetting(), IsEmpty());
@@ -321,7 +320,7 @@ TEST(MembersChange, IsSettledOnlyWithAQuorumOfTheOldList) {
 
 TEST(MembersChange, AServerThatIsReachedByTwoAddressesCountsOnce) {
   // The operator's configuration has a under a second address, in place of b, which is away.
-  const Membership as{1, 5, MembersPhase::unsettled, {}, {"a", "b"}, {"a", "b", "d"}};
+  const Membership as{1, 5, ListPhase::unsettled, {}, {"a", "b"}, {"a", "b", "d"}};
   std::vector<MembersChange::Node> nodes;
   for (const char* name : {"a", "b", "d", "alias"}) {
     MembersChange::Node& node = nodes.emplace_back();
@@ -361,7 +360,7 @@ TEST(MembersChange, ANodeThatMissedOneChangeCatchesUp) {
   EXPECT_TRUE(change.is_behind(change.nodes()[0]));
   EXPECT_EQ(nodes.take(change.settling(7, 0)), Names({"a"}));
   // A node that is two changes late takes no step, since not all nodes would know of it.
-  Membership ancient{1, 3, MembersPhase::settled, {}, {}, five};
+  Membership ancient{1, 3, ListPhase::settled, {}, {}, five};
   nodes.carries("a", ancient);
   EXPECT_THAT(nodes.take(nodes.look().settling(7, 0)), IsEmpty());
 }
@@ -371,10 +370,10 @@ TEST(MembersChange, ANodeThatMissedADecisionHearsOfItAtOnce) {
   // change before.
   AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());
-  nodes.carries("b", {1, 4, MembersPhase::settled, {}, {}, five});
-  nodes.carries("c", {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d", "g"}});
-  nodes.carries("d", {1, 3, MembersPhase::settled, {}, {}, {"a", "b", "d"}});
-  nodes.carries("e", {1, 5, MembersPhase::unsettled, {}, five, replaced});
+  nodes.carries("b", {1, 4, ListPhase::settled, {}, {}, five});
+  nodes.carries("c", {1, 4, ListPhase::announced, {}, five, {"a", "b", "c", "d", "g"}});
+  nodes.carries("d", {1, 3, ListPhase::settled, {}, {}, {"a", "b", "d"}});
+  nodes.carries("e", {1, 5, ListPhase::unsettled, {}, five, replaced});
   EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::misconfigured));
   // One node's word does not make it decided: b, c and d hear of the announcement first.
   EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a"}));
@@ -385,16 +384,16 @@ TEST(MembersChange, ANodeThatMissedADecisionHearsOfItAtOnce) {
 
 TEST(MembersChange, ANodeThatMissedTheChangeBeforeTakesItsFloorAlong) {
   AskedNodes nodes({"a", "b", "c"}, {"a", "b", "d"});
-  nodes.carries("c", {1, 3, MembersPhase::settled, {}, {}, {"b", "c"}});
+  nodes.carries("c", {1, 3, ListPhase::settled, {}, {}, {"b", "c"}});
   std::vector<MembersChange::Step> steps = nodes.look().announcing();
   EXPECT_EQ(steps.size(), 3U);
   for (MembersChange::Step& step : steps) {
     if (step.as.name == "a") step.record.floor = 70;
   }
   nodes.take(steps);
-  nodes.carries("c", {1, 3, MembersPhase::unsettled, {}, {"b", "c"}, {"b", "c"}});
+  nodes.carries("c", {1, 3, ListPhase::unsettled, {}, {"b", "c"}, {"b", "c"}});
   EXPECT_THAT(nodes.look().announcing(), IsEmpty()) << "it has to come back without its record";
-  nodes.carries("c", {1, 4, MembersPhase::unsettled, {}, {"b", "c"}, {"a", "b", "c"}});
+  nodes.carries("c", {1, 4, ListPhase::unsettled, {}, {"b", "c"}, {"a", "b", "c"}});
   steps = nodes.look().announcing();
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(steps.front().as.name, "c");
@@ -405,7 +404,7 @@ TEST(MembersChange, OfTwoAnnouncementsNoneIsCommitted) {
   AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());
   for (const char* name : {"c", "d", "e"}) {
-    nodes.carries(name, {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d"}});
+    nodes.carries(name, {1, 4, ListPhase::announced, {}, five, {"a", "b", "c", "d"}});
   }
   const Result<void> refused = nodes.look().may_commit();
   ASSERT_TRUE(is_refused(refused, Errc::misconfigured));
@@ -485,7 +484,7 @@ TEST(MembersChange, ACommitSaysWhichNodeHasMissedTheAnnouncement) {
 
 TEST(MembersChange, ANodeOfAnotherFoundingIsLeftAlone) {
   AskedNodes nodes(five, replaced);
-  nodes.carries("c", {9, 4, MembersPhase::settled, {}, {}, five});
+  nodes.carries("c", {9, 4, ListPhase::settled, {}, {}, five});
   EXPECT_EQ(nodes.take(nodes.look().announcing()), Names({"a", "b", "d", "e"}));
   EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b", "d", "e"}));
   EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"a", "b", "d"}));
@@ -495,7 +494,7 @@ TEST(MembersChange, TwoChangesAtOnceAreOneTooMany) {
   // Another operator has announced another list on three nodes.
   AskedNodes nodes(five, replaced);
   for (const char* name : {"a", "b", "c"}) {
-    nodes.carries(name, {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d", "g"}});
+    nodes.carries(name, {1, 4, ListPhase::announced, {}, five, {"a", "b", "c", "d", "g"}});
   }
   const MembersChange change = nodes.look();
   EXPECT_EQ(change.stage(), Stage::other);
@@ -518,7 +517,7 @@ TEST(MembersChange, WithoutAnyRecordNothingCanBeDone) {
 
 TEST(MembersChange, ARecordOfAnotherRunDoesNotCount) {
   MembersChange::Node node;
-  const Membership its{1, 0, MembersPhase::settled, "a", {}, {"a"}};
+  const Membership its{1, 0, ListPhase::settled, "a", {}, {"a"}};
   const std::string record = "run:abc@#" + its.mark().to_string() + "";
   node.carries("run", record, its.text());
   EXPECT_TRUE(node.membership);

@@ -28,10 +28,10 @@ TEST(SettlementWait, ALookThatTakesAsLongAsMaxTtlSaysNothing) {
 
 TEST(SettlementWait, IsForOneChangeOnly) {
   // The same list is decided again after another one: the wait of the first change says nothing.
-  using redis::Membership, redis::MembersPhase;
+  using redis::Membership;
   SettlementWait wait(0.01);
   const core::Time begun = core::Time(std::chrono::hours(1));
-  const Membership first{1, 1, MembersPhase::unsettled, {}, {"a", "b", "c"}, {"a", "b", "d"}};
+  const Membership first{1, 1, ListPhase::unsettled, {}, {"a", "b", "c"}, {"a", "b", "d"}};
   EXPECT_FALSE(wait.is_for(first));
   wait.begin(first);
   EXPECT_TRUE(wait.is_for(first));

@@ -111,7 +111,7 @@ TEST(Session, AVoteIsAskedForAgainIfTheNodesRecordHasChanged) {
   driver.acquire();
   for (const int node : {0, 1, 2}) {
     redis::Membership now = SessionDriver::listed(SessionDriver::name(node), {});
-    now.phase = redis::MembersPhase::announced;
+    now.phase = ListPhase::announced;
     now.from = SessionDriver::names(3);
     now.to = SessionDriver::names(4);
     now.from_terms = now.to_terms;

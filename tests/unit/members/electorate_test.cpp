@@ -19,7 +19,7 @@ class ElectorateTest : public ::testing::Test {
  protected:
   static Membership settled(const NodeNames& list, std::uint32_t epoch = 0,
                             std::uint64_t founding = 7) {
-    return {founding, epoch, MembersPhase::settled, {}, {}, list};
+    return {founding, epoch, ListPhase::settled, {}, {}, list};
   }
   static NodeRecord with(const std::string& name, const Membership& its) {
     return {.name = name, .membership = std::make_shared<Membership>(its.for_node(name))};
@@ -55,11 +55,11 @@ TEST_F(ElectorateTest, WhoNamesNoTermsFollowsTheNodes) {
   judge({with("a", old), with("b", old), with("c", old)});
   EXPECT_EQ(electorate.terms(), old.to_terms);
   const ListTerms shorter{10'000, 80};
-  const Membership announced{
-      7, 0, MembersPhase::announced, {}, list_abc, list_abc, old.to_terms, shorter};
+  const Membership announced{7,        0,        ListPhase::announced, {},
+                             list_abc, list_abc, old.to_terms,         shorter};
   Membership decided = announced;
   decided.epoch = 1;
-  decided.phase = MembersPhase::unsettled;
+  decided.phase = ListPhase::unsettled;
   auto judged = judge({with("a", announced), with("b", announced), with("c", old)});
   EXPECT_EQ(electorate.terms(), old.to_terms);
   EXPECT_EQ(judged[0].longest_ttl, 20s);
@@ -91,7 +91,7 @@ TEST_F(ElectorateTest, AnOperatorVouchesForAChangeOfWhichTooFewRemember) {
   // {a, b, c, x} has decided to become {a, b, d}, and of these nodes only a remembers. Its vote
   // cannot count for us: three of the old list would have to vote, and we know two of them.
   const NodeNames old{"a", "b", "c", "x"};
-  const Membership decided{7, 1, MembersPhase::unsettled, {}, old, list_abd};
+  const Membership decided{7, 1, ListPhase::unsettled, {}, old, list_abd};
   const std::vector<NodeRecord> nodes{with("a", decided), blank("b"), blank("d")};
   EXPECT_FALSE(judge(nodes)[1].admitted);
   electorate.vouch();
@@ -103,7 +103,7 @@ TEST_F(ElectorateTest, AnOperatorVouchesForAChangeOfWhichTooFewRemember) {
 
 TEST_F(ElectorateTest, AGreaterMaxTtlCountsFromTheSettle) {
   const ListTerms longer{60'000, 86'400};
-  const Membership announced{7, 0, MembersPhase::announced, {}, list_abc, list_abc, {}, longer};
+  const Membership announced{7, 0, ListPhase::announced, {}, list_abc, list_abc, {}, longer};
   const auto judged = judge({with("a", announced), with("b", announced), with("c", announced)});
   EXPECT_EQ(electorate.terms(), longer) << "whoever follows has it already";
   EXPECT_EQ(judged[0].longest_ttl, 30s);
@@ -188,7 +188,7 @@ TEST_F(ElectorateTest, AListThatDiffersOnlyInNodesThatWereNotReachedMayBeOurs) {
 
 TEST_F(ElectorateTest, EitherListOfAnAnnouncedChangeMayBeOurs) {
   Membership its = settled({"a", "b", "x"}, 4);
-  its.phase = MembersPhase::announced;
+  its.phase = ListPhase::announced;
   its.from = {"a", "b", "x"};
   its.to = {"a", "b", "y", "z"};
   std::vector<NodeRecord> nodes = {with("a", its), with("b", its)};
@@ -196,7 +196,7 @@ TEST_F(ElectorateTest, EitherListOfAnAnnouncedChangeMayBeOurs) {
   EXPECT_EQ(judge(nodes)[0].vote, Vote::quarantined) << "c may be x";
   nodes.push_back({.name = "d", .unheard = true});
   EXPECT_EQ(judge(nodes)[0].vote, Vote::quarantined) << "c and d may be y and z";
-  its.phase = MembersPhase::unsettled;
+  its.phase = ListPhase::unsettled;
   its.epoch = 5;
   nodes = {with("a", its), with("b", its), {.name = "c", .unheard = true}};
   EXPECT_EQ(judge(nodes)[0].vote, Vote::nodes_differ) << "clients with the old list are refused";
@@ -221,7 +221,7 @@ TEST_F(ElectorateTest, TwoNodesOfOneNameCastNoVote) {
 TEST_F(ElectorateTest, WhatOneNodeSaysChangesNothingForTheVotesOfOthers) {
   // Somebody has made up that c is in a later epoch, alone in a list, or at the end of a change.
   for (const Membership& forged :
-       {settled(list_abc, 9), Membership{7, 9, MembersPhase::announced, {}, {"c"}, list_abc}}) {
+       {settled(list_abc, 9), Membership{7, 9, ListPhase::announced, {}, {"c"}, list_abc}}) {
     const auto judged =
         judge({with("a", settled(list_abc)), with("b", settled(list_abc)), with("c", forged)});
     for (const auto& one : judged) EXPECT_EQ(one.refusal, "");
@@ -232,7 +232,7 @@ TEST_F(ElectorateTest, WhatOneNodeSaysChangesNothingForTheVotesOfOthers) {
   }
   // A majority of a list of which we have one node cannot be had.
   const auto judged = judge({with("a", settled(list_abc)), with("b", settled(list_abc)),
-                             with("c", {7, 9, MembersPhase::unsettled, {}, {"c", "x"}, list_abc})});
+                             with("c", {7, 9, ListPhase::unsettled, {}, {"c", "x"}, list_abc})});
   EXPECT_EQ(judged[2].refusal,
             "asks for a majority of {c and x}, of which our list has too few: if these nodes never "
             "were a list, quorumlock members commit makes it forget them");
@@ -241,7 +241,7 @@ TEST_F(ElectorateTest, WhatOneNodeSaysChangesNothingForTheVotesOfOthers) {
 
 TEST_F(ElectorateTest, VotesOfAChangeAskForTheOldList) {
   const NodeNames list_abcde = {"a", "b", "c", "d", "e"};
-  const Membership its{7, 4, MembersPhase::announced, {}, list_abc, list_abcde};
+  const Membership its{7, 4, ListPhase::announced, {}, list_abc, list_abcde};
   const auto judged =
       judge({with("d", its), with("a", its), with("b", its), blank("c"), blank("e")});
   core::NodeSet old = core::NodeSet::only(1);
@@ -279,8 +279,8 @@ TEST_F(ElectorateTest, EnoughNodesMustVouchForOneWithoutARecord) {
 TEST_F(ElectorateTest, ANodeIsLetInAsEnoughOthersStand) {
   // a has decided to go on to {a, b, d}; b has it announced only: neither is a single node's word
   // enough. Once both stand at one step, the new node d is let in, and may vote.
-  const Membership announced{7, 0, MembersPhase::announced, {}, list_abc, list_abd};
-  const Membership decided{7, 1, MembersPhase::unsettled, {}, list_abc, list_abd};
+  const Membership announced{7, 0, ListPhase::announced, {}, list_abc, list_abd};
+  const Membership decided{7, 1, ListPhase::unsettled, {}, list_abc, list_abd};
   const auto judged = judge({with("a", decided), with("b", announced), blank("d")});
   EXPECT_EQ(judged[0].refusal, "");
   EXPECT_EQ(judged[1].refusal, "");
@@ -295,7 +295,7 @@ TEST_F(ElectorateTest, ANodeIsLetInAsEnoughOthersStand) {
 TEST_F(ElectorateTest, NobodyIsLetInOnOneNodesWord) {
   // e says that the change to {a, b, e} is settled, which is only announced, and b has forgotten.
   const NodeNames five = {"a", "b", "c", "d", "e"}, three = {"a", "b", "e"};
-  const Membership announced{7, 0, MembersPhase::announced, {}, five, three};
+  const Membership announced{7, 0, ListPhase::announced, {}, five, three};
   const auto judged = judge({with("a", announced), blank("b"), with("e", settled(three, 1))});
   EXPECT_FALSE(judged[1].admitted);
   // Those who know better let it in with what they say.
@@ -455,7 +455,7 @@ TEST_F(ElectorateTest, ANodeOfAnotherFoundingComesBackWithoutItsRecord) {
 TEST_F(ElectorateTest, AQuorumOfAnotherFoundingIsCountedByItsOwnNodes) {
   // The node of the founding that counted so far asks for three votes, since its list is being
   // reduced from five nodes. The two of the other founding need no more than themselves.
-  const Membership reduced{3, 4, MembersPhase::announced, {}, {"a", "b", "c", "d", "e"}, list_abc};
+  const Membership reduced{3, 4, ListPhase::announced, {}, {"a", "b", "c", "d", "e"}, list_abc};
   auto judged = judge({with("a", reduced), blank("b"), blank("c")});
   EXPECT_EQ(judged[0].refusal, "");
   judged = judge({with("a", reduced), with("b", settled(list_abc)), with("c", settled(list_abc))});
@@ -466,22 +466,22 @@ TEST_F(ElectorateTest, AQuorumOfAnotherFoundingIsCountedByItsOwnNodes) {
 TEST_F(ElectorateTest, ANodeThatNoStepTakesAlongComesBackWithoutItsRecord) {
   const auto says = [this](const Membership& its, bool announced = false) {
     Membership others = settled(list_abc, 4);
-    if (announced) others = {7, 4, MembersPhase::announced, {}, list_abc, list_abd};
+    if (announced) others = {7, 4, ListPhase::announced, {}, list_abc, list_abd};
     return judge({with("a", others), with("b", others), with("c", its)})[2].outdated;
   };
-  EXPECT_TRUE(says({7, 3, MembersPhase::unsettled, {}, {"a", "c"}, {"b", "c"}}))
+  EXPECT_TRUE(says({7, 3, ListPhase::unsettled, {}, {"a", "c"}, {"b", "c"}}))
       << "two changes behind";
-  EXPECT_TRUE(says({7, 4, MembersPhase::unsettled, {}, {"b", "c"}, {"b", "d"}}))
+  EXPECT_TRUE(says({7, 4, ListPhase::unsettled, {}, {"b", "c"}, {"b", "d"}}))
       << "another change was decided than it was told";
-  EXPECT_TRUE(says({7, 4, MembersPhase::unsettled, {}, {"b", "c"}, {"b", "d"}}, true))
+  EXPECT_TRUE(says({7, 4, ListPhase::unsettled, {}, {"b", "c"}, {"b", "d"}}, true))
       << "who has been announced the next list has settled this one";
   EXPECT_TRUE(says(settled({"b", "c"}, 2)));
   EXPECT_TRUE(says(settled({"a", "b"}, 3))) << "it was not in the list before";
   // The operator's steps bring these nodes up to date.
   EXPECT_FALSE(says(settled({"b", "c"}, 3)));
-  EXPECT_FALSE(says({7, 3, MembersPhase::announced, {}, {"b", "c"}, list_abd}));
-  EXPECT_FALSE(says({7, 4, MembersPhase::unsettled, {}, {"b", "c"}, list_abc}));
-  EXPECT_FALSE(says({7, 3, MembersPhase::unsettled, {}, {"a", "c"}, list_abc}))
+  EXPECT_FALSE(says({7, 3, ListPhase::announced, {}, {"b", "c"}, list_abd}));
+  EXPECT_FALSE(says({7, 4, ListPhase::unsettled, {}, {"b", "c"}, list_abc}));
+  EXPECT_FALSE(says({7, 3, ListPhase::unsettled, {}, {"a", "c"}, list_abc}))
       << "it is two changes behind, and votes for our list";
 }
 

@@ -16,7 +16,7 @@ TEST(EnrolmentFailover, AFailedOverNodeWaitsForItsFormerServerToo) {
   const std::string proposed = driver.proposes();
   EXPECT_NE(proposed.find(":37000"), std::string::npos) << proposed;
   driver.hear(2, "run2:theirs");
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 37s + 370ms + 2ms);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + 37s + 370ms + 2ms);
 }
 
 TEST(EnrolmentFailover, ANodeThatIsFailedOverIsCheckedWhileItVotes) {

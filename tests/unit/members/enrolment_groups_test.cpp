@@ -23,7 +23,7 @@ std::string ripen(Driver& driver) {
   driver.greet(std::nullopt);
   std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.wait(driver.it.candidacy().until() - 1ns, candidate);
+  driver.wait(driver.it.wait().until() - 1ns, candidate);
   EXPECT_FALSE(driver.it.ripe());
   driver.now = driver.it.deadline();
   driver.it.advance(driver.now);
@@ -36,7 +36,7 @@ TEST(EnrolmentGroups, ANodeOfOurGroupsIsEnrolled) {
   Driver driver(ours());
   driver.greet(our_record);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.enrolled().record), our_record);
+  EXPECT_EQ(without_marks(driver.it.record()), our_record);
   EXPECT_TRUE(driver.it.ripe());
 }
 
@@ -60,7 +60,7 @@ TEST(EnrolmentGroups, ANodeOfOtherGroupsIsRefused) {
     driver.greet(it.record);
     EXPECT_EQ(driver.it.standing(), Standing::refused);
     EXPECT_EQ(driver.it.vote(), Vote::groups_differ);
-    EXPECT_EQ(driver.it.why(), it.why);
+    EXPECT_EQ(driver.it.candidacy().why(), it.why);
     EXPECT_EQ(driver.asks(), "nothing");
     EXPECT_FALSE(driver.it.ripe());
   }
@@ -73,7 +73,7 @@ TEST(EnrolmentGroups, ACandidateForOtherGroupsIsRefused) {
   driver.proposes();
   driver.hear(2, "run2:theirs");
   EXPECT_EQ(driver.it.vote(), Vote::groups_differ);
-  EXPECT_EQ(without_marks(driver.it.why()),
+  EXPECT_EQ(without_marks(driver.it.candidacy().why()),
             "is being enrolled as run2:theirs by a client with other groups than "
             "groups with the mark " +
                 our_mark + ": all clients must name the same groups, and each node in its own");
@@ -86,11 +86,11 @@ TEST(EnrolmentGroups, ANodeWithoutARecordIsEnrolledOnlyIfTheOthersAdmitIt) {
   Driver driver(ours());
   const std::string candidate = ripen(driver);
   EXPECT_TRUE(driver.it.ripe());
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
   EXPECT_EQ(driver.it.vote(), Vote::quarantined);
-  EXPECT_EQ(driver.it.why(), "is vouched for by no other node");
+  EXPECT_EQ(driver.it.candidacy().why(), "is vouched for by no other node");
   ASSERT_NO_FATAL_FAILURE(driver.wait(driver.now + 1min, candidate));
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
   driver.it.follow(driver.now, all_agree(driver.members));
   EXPECT_EQ(driver.it.deadline(), driver.now);
   driver.it.advance(driver.now);
@@ -102,9 +102,9 @@ TEST(EnrolmentGroups, ANodeWithoutARecordIsEnrolledOnlyIfTheOthersAdmitIt) {
 TEST(EnrolmentGroups, ACandidateIsKnownByTheListThatItWasMadeFor) {
   // A list is founded only if the candidates on all its nodes are of the same founding.
   Driver driver(ours());
-  EXPECT_EQ(driver.it.candidacy().mark(), std::nullopt);
+  EXPECT_EQ(driver.it.wait().mark(), std::nullopt);
   ripen(driver);
-  EXPECT_EQ(driver.it.candidacy().mark(), driver.members.mark());
+  EXPECT_EQ(driver.it.wait().mark(), driver.members.mark());
 }
 
 TEST(EnrolmentGroups, ARestartedNodeKnowsItsGroups) {
@@ -145,9 +145,9 @@ TEST(EnrolmentGroups, TheOperatorTakesNodesFromOtherGroups) {
     driver.hear(1);
     driver.proposes();
     driver.hear(2, candidate);
-    EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
+    EXPECT_EQ(driver.it.wait().until(), driver.now + quarantine);
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-    driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+    driver.it.repaired(driver.members, 0, 0);
     EXPECT_EQ(driver.asks(), "enrol " + record_of(candidate) + " " + candidate);
     driver.hear(1);
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);

@@ -23,7 +23,7 @@ TEST(EnrolmentRefusal, ARestartedNodeWithOtherTermsIsRefusedWithBoth) {
     }
     EXPECT_EQ(said, "nothing");
     EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
-    EXPECT_EQ(driver.it.why(),
+    EXPECT_EQ(driver.it.candidacy().why(),
               "was restarted, and votes with max_ttl 30s since epoch 0, and ours is 20s: leave "
               "max_ttl out to follow the nodes; quorumlock members apply changes theirs");
   }
@@ -42,12 +42,12 @@ TEST(EnrolmentRefusal, ChangingGroupsWaitsForWhatWasGranted) {
   const std::string candidate = said.substr(asked.size());
   EXPECT_TRUE(candidate.ends_with("@mark:60000")) << candidate;
   driver.hear(1);
-  EXPECT_EQ(driver.it.why(), "is being enrolled anew, for other groups");
+  EXPECT_EQ(driver.it.candidacy().why(), "is being enrolled anew, for other groups");
   driver.asks();
   driver.hear(2, candidate);
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 60s + 602ms);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + 60s + 602ms);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  driver.it.repaired(driver.members, 0, 0);
   EXPECT_EQ(driver.asks(), "enrol " + record_of(candidate) + " " + candidate);
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
@@ -56,7 +56,7 @@ TEST(EnrolmentRefusal, ChangingGroupsWaitsForWhatWasGranted) {
 TEST(EnrolmentRefusal, GroupsAreChangedOfTheOwnListAlone) {
   // Nodes of another list that this client does not know would keep their records, and a lease on
   // them would go on. A list that is being changed has such nodes, too.
-  using Phase = redis::MembersPhase;
+  using Phase = ListPhase;
   const redis::NodeNames own{"n1", "n2", "n3"}, other{"n1", "n2", "n4"};
   for (const auto& [carried, why] :
        {std::pair(redis::Membership{1, 0, Phase::settled, "n1", {}, other},
@@ -73,7 +73,7 @@ TEST(EnrolmentRefusal, GroupsAreChangedOfTheOwnListAlone) {
     driver.greet("run2:abc");
     EXPECT_EQ(driver.asks(), "nothing");
     EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
-    EXPECT_EQ(driver.it.why(), why);
+    EXPECT_EQ(driver.it.candidacy().why(), why);
   }
 }
 
@@ -103,7 +103,7 @@ TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
   driver.hear(1);
   driver.asks();
   driver.hear(2, candidate);
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 90s + 902ms);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + 90s + 902ms);
 }
 
 TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
@@ -112,7 +112,7 @@ TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
   driver.greet(std::nullopt);
   driver.proposes();
   driver.hear(2, "run2:theirs:60000");
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 60s + 602ms);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + 60s + 602ms);
 }
 
 TEST(EnrolmentRefusal, TextThatIsNotACandidateIsRefused) {
@@ -134,7 +134,7 @@ TEST(EnrolmentRefusal, AnotherKindOfAnswerIsRefused) {
   driver.proposes();
   driver.hear_ok();
   EXPECT_EQ(driver.it.vote(), Vote::failed);
-  EXPECT_EQ(driver.it.why(), "cannot be enrolled: it answers with something else");
+  EXPECT_EQ(driver.it.candidacy().why(), "cannot be enrolled: it answers with something else");
 }
 
 /// Greets a node that was promoted in this run.
@@ -182,8 +182,7 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   // of that list, which it would count against, may not have seen the restart.
   Driver driver;
   const redis::Membership own = driver.members;
-  driver.members =
-      redis::Membership{1, 0, redis::MembersPhase::settled, "n1", {}, {"n1", "n4", "n5"}};
+  driver.members = redis::Membership{1, 0, ListPhase::settled, "n1", {}, {"n1", "n4", "n5"}};
   redis::Ruling alone;
   alone.founded = std::make_shared<redis::Membership>(own);
   alone.founds = true;
@@ -191,11 +190,11 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   driver.greet("run1:abc");
   EXPECT_EQ(driver.asks(), "nothing") << "there is no candidate that others would wait for";
   EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
-  EXPECT_EQ(driver.it.why(),
+  EXPECT_EQ(driver.it.candidacy().why(),
             "was restarted, and votes for {n1, n4 and n5} since epoch 0; our list has n2 and n3, "
             "which are not of them, and lacks n4 and n5: give all clients the same nodes");
-  ASSERT_TRUE(driver.it.candidacy().remembered());
-  EXPECT_EQ(driver.it.candidacy().remembered()->to, driver.members.to);
+  ASSERT_TRUE(driver.it.wait().remembered());
+  EXPECT_EQ(driver.it.wait().remembered()->to, driver.members.to);
 
   // The others of our list vouch for it: it has missed a change.
   alone.admitted = alone.founded;
@@ -224,7 +223,8 @@ TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
   Driver driver;
   driver.greet("run2:abc", "");
   EXPECT_EQ(driver.it.vote(), Vote::unauthorized);
-  EXPECT_EQ(driver.it.why(), "does not tell its run id and its role: let this user call INFO");
+  EXPECT_EQ(driver.it.candidacy().why(),
+            "does not tell its run id and its role: let this user call INFO");
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
 }
 
@@ -245,22 +245,22 @@ TEST(EnrolmentRefusal, ErrorsAreReportedAndTheNodeIsAskedAgain) {
     driver.greet(std::nullopt);
     const std::string candidate = driver.proposes();
     driver.hear(2, candidate);
-    const core::Time until = driver.it.candidacy().until();
+    const core::Time until = driver.it.wait().until();
     driver.now = driver.it.deadline();
     driver.it.advance(driver.now);
     driver.asks();
     driver.hear_error(one.error);
     EXPECT_EQ(driver.it.standing(), Standing::refused);
     EXPECT_EQ(driver.it.vote(), one.vote);
-    EXPECT_EQ(driver.it.why(), "cannot be enrolled: " + std::string(one.error));
+    EXPECT_EQ(driver.it.candidacy().why(), "cannot be enrolled: " + std::string(one.error));
     driver.now = driver.it.deadline();
     driver.it.advance(driver.now);
     EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
     driver.hear_nil();
     driver.proposes();
     driver.hear(2, candidate);
-    EXPECT_EQ(driver.it.standing(), Standing::waiting);
-    EXPECT_EQ(driver.it.candidacy().until(), until);
+    EXPECT_EQ(driver.it.standing(), Standing::quarantined);
+    EXPECT_EQ(driver.it.wait().until(), until);
   }
 }
 
@@ -273,18 +273,18 @@ TEST(EnrolmentRefusalDoubt, TheRecordIsReadAgain) {
     driver.it.doubt();
     EXPECT_EQ(driver.it.standing(), Standing::unknown);
     EXPECT_EQ(driver.it.vote(), Vote::quarantined);
-    EXPECT_EQ(driver.it.why(), "does not have the enrolment that it had");
+    EXPECT_EQ(driver.it.candidacy().why(), "does not have the enrolment that it had");
     EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
     driver.it.doubt();
     EXPECT_EQ(driver.asks(), "nothing") << "asked once, however many votes say so";
     if (forgotten) {
       driver.hear_nil();
       driver.hear(2, driver.proposes());
-      EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
+      EXPECT_EQ(driver.it.wait().until(), driver.now + quarantine);
     } else {
       driver.hear_record("run2:abc:1700:42");
       EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-      EXPECT_EQ(driver.it.enrolled().floor, 1700U);
+      EXPECT_EQ(driver.it.floor(), 1700U);
     }
   }
 }
@@ -298,7 +298,7 @@ TEST(EnrolmentRefusalDoubt, DoesNotApplyToANodeThatDoesNotVote) {
   driver.hear(2, driver.proposes());
   driver.it.doubt();
   EXPECT_EQ(driver.asks(), "nothing");
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
 }
 
 constexpr const char* keys_refused =
@@ -313,26 +313,26 @@ TEST(EnrolmentRefusal, AUserThatMayNotEnrolTriesItOnce) {
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  EXPECT_FALSE(driver.it.awaits_operator());
+  EXPECT_FALSE(driver.it.candidacy().awaits_operator());
   driver.hear_error(keys_refused);
   EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
   driver.hear_nil();
-  EXPECT_EQ(driver.it.why(),
+  EXPECT_EQ(driver.it.candidacy().why(),
             "has no enrolment: it is new, or has forgotten everything" + std::string(awaits));
   EXPECT_EQ(driver.it.vote(), Vote::quarantined);
-  EXPECT_TRUE(driver.it.awaits_operator());
-  EXPECT_TRUE(driver.it.nobody_enrols());
-  EXPECT_FALSE(driver.it.may_enrol());
+  EXPECT_TRUE(driver.it.candidacy().awaits_operator());
+  EXPECT_TRUE(driver.it.candidacy().nobody_enrols());
+  EXPECT_FALSE(driver.it.candidacy().may_enrol());
   for (int again = 0; again < 3; ++again) {
     EXPECT_EQ(driver.asks(), "nothing");
     driver.now += look;
     driver.it.advance(driver.now);
-    EXPECT_EQ(driver.it.standing(), Standing::waiting);
+    EXPECT_EQ(driver.it.standing(), Standing::quarantined);
     EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
     driver.hear_nil();
     EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
     driver.hear_text("run2:theirs@#1.0s.2;17");
-    EXPECT_FALSE(driver.it.nobody_enrols());
+    EXPECT_FALSE(driver.it.candidacy().nobody_enrols());
     EXPECT_FALSE(driver.it.ripe());
   }
   driver.now += look;
@@ -340,8 +340,8 @@ TEST(EnrolmentRefusal, AUserThatMayNotEnrolTriesItOnce) {
   driver.asks();
   driver.hear_record("run2:theirs");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_FALSE(driver.it.awaits_operator());
-  EXPECT_EQ(driver.it.enrolments(), 0U);
+  EXPECT_FALSE(driver.it.candidacy().awaits_operator());
+  EXPECT_EQ(driver.it.candidacy().enrolments(), 0U);
 }
 
 TEST(EnrolmentRefusal, AUserThatMayNotEvenLookAtTheCandidateAsksOnce) {
@@ -353,14 +353,14 @@ TEST(EnrolmentRefusal, AUserThatMayNotEvenLookAtTheCandidateAsksOnce) {
   driver.asks();
   driver.hear_error("NOPERM User t has no permissions to access the 'quorumlock:candidate' key");
   EXPECT_EQ(driver.asks(), "nothing");
-  EXPECT_TRUE(driver.it.awaits_operator());
-  EXPECT_FALSE(driver.it.nobody_enrols());
+  EXPECT_TRUE(driver.it.candidacy().awaits_operator());
+  EXPECT_FALSE(driver.it.candidacy().nobody_enrols());
   driver.now += look;
   driver.it.advance(driver.now);
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
   driver.hear_nil();
   EXPECT_EQ(driver.asks(), "nothing");
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
 }
 
 TEST(EnrolmentRefusal, ARecordThatHasToGoStaysIfTheUserMayNotReplaceIt) {
@@ -370,7 +370,8 @@ TEST(EnrolmentRefusal, ARecordThatHasToGoStaysIfTheUserMayNotReplaceIt) {
   driver.hear_error(keys_refused);
   EXPECT_EQ(driver.asks(), "GET quorumlock:candidate");
   driver.hear_nil();
-  EXPECT_EQ(driver.it.why(), "has an enrolment that cannot be read" + std::string(awaits));
+  EXPECT_EQ(driver.it.candidacy().why(),
+            "has an enrolment that cannot be read" + std::string(awaits));
   driver.now += look;
   driver.it.advance(driver.now);
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
@@ -384,9 +385,9 @@ TEST(EnrolmentRefusal, AnotherConnectionMayHaveOtherRights) {
   driver.proposes();
   driver.hear_error(keys_refused);
   driver.reconnect();
-  EXPECT_FALSE(driver.it.awaits_operator());
+  EXPECT_FALSE(driver.it.candidacy().awaits_operator());
   driver.hear(2, driver.proposes());
-  EXPECT_TRUE(driver.it.may_enrol());
+  EXPECT_TRUE(driver.it.candidacy().may_enrol());
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ TEST(Enrolment, ThisRunsRecordEnrolsAtOnce) {
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
   driver.greet("run2:abc");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:abc");
-  EXPECT_EQ(driver.it.enrolled().floor, 0U);
+  EXPECT_EQ(without_marks(driver.it.record()), "run2:abc");
+  EXPECT_EQ(driver.it.floor(), 0U);
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
 }
@@ -38,10 +38,10 @@ TEST(Enrolment, ANodeThatMayHaveForgottenWaits) {
     driver.greet(one.record);
     const std::string candidate = driver.proposes();
     EXPECT_EQ(candidate.size(), std::string("run2:").size() + 16) << candidate;
-    EXPECT_EQ(driver.it.why(), one.why);
+    EXPECT_EQ(driver.it.candidacy().why(), one.why);
     EXPECT_EQ(driver.it.standing(), Standing::unknown);
     driver.hear(2, candidate);
-    EXPECT_EQ(driver.it.standing(), Standing::waiting);
+    EXPECT_EQ(driver.it.standing(), Standing::quarantined);
     EXPECT_EQ(driver.it.vote(), Vote::quarantined);
   }
 }
@@ -54,8 +54,8 @@ TEST(Enrolment, ARecordOfThisRunThatCannotBeReadIsRemoved) {
   EXPECT_TRUE(driver.asks().starts_with("replace quorumlock:enrolment " + without_marks(old)));
   driver.hear(1);
   driver.hear(2, driver.proposes());
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + quarantine);
 }
 
 TEST(Enrolment, TheWaitCountsFromItsOwnReply) {
@@ -66,12 +66,12 @@ TEST(Enrolment, TheWaitCountsFromItsOwnReply) {
   const std::string candidate = driver.proposes();
   driver.now += 5s;
   driver.hear(2, candidate);
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + quarantine);
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
-  const core::Time until = driver.it.candidacy().until();
+  const core::Time until = driver.it.wait().until();
   driver.wait(until - 1ns, candidate);
-  EXPECT_EQ(driver.it.candidacy().until(), until) << "looking at it does not prolong the wait";
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.wait().until(), until) << "looking at it does not prolong the wait";
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
   EXPECT_EQ(driver.it.deadline(), until);
   driver.now = until;
   driver.it.advance(until);
@@ -88,7 +88,7 @@ TEST(Enrolment, TheMarginIsTheConfiguredOne) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 63s + 2ms);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + 63s + 2ms);
 }
 
 TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
@@ -102,12 +102,12 @@ TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
   EXPECT_FALSE(driver.it.take_repair()) << "once";
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
-  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  driver.it.repaired(driver.members, 0, 0);
   EXPECT_EQ(driver.asks(), "enrol " + record_of(candidate) + " " + candidate);
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.enrolled().record), record_of(candidate));
+  EXPECT_EQ(without_marks(driver.it.record()), record_of(candidate));
 }
 
 TEST(Enrolment, ALongerWaitThatIsLearntDuringTheRepairIsWaitedFor) {
@@ -119,11 +119,11 @@ TEST(Enrolment, ALongerWaitThatIsLearntDuringTheRepairIsWaitedFor) {
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
   driver.members.to_terms.max_ttl_ms = 60'000;
   driver.it.follow(driver.now, all_agree(driver.members));
-  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  driver.it.repaired(driver.members, 0, 0);
   EXPECT_TRUE(driver.asks().starts_with("release quorumlock:repairer "));
   driver.hear(1);
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
-  EXPECT_FALSE(driver.it.candidacy().ripe());
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
+  EXPECT_FALSE(driver.it.wait().ripe());
 }
 
 TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
@@ -133,12 +133,12 @@ TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.done(redis::Enrolment::Repaired{1700, 42, driver.members});
+  driver.it.repaired(driver.members, 1700, 42);
   EXPECT_EQ(driver.asks(), "enrol " + record_of(candidate) + ":1700:42 " + candidate);
   driver.hear(1);
-  EXPECT_EQ(driver.it.enrolled().floor, 1700U);
-  EXPECT_EQ(driver.it.enrolled().since, 42);
-  EXPECT_EQ(without_marks(driver.it.enrolled().record), record_of(candidate) + ":1700:42");
+  EXPECT_EQ(driver.it.floor(), 1700U);
+  EXPECT_EQ(driver.it.since(), 42);
+  EXPECT_EQ(without_marks(driver.it.record()), record_of(candidate) + ":1700:42");
 }
 
 TEST(Enrolment, ACandidateOfAnotherClientIsAdopted) {
@@ -149,7 +149,7 @@ TEST(Enrolment, ACandidateOfAnotherClientIsAdopted) {
   driver.proposes();
   driver.hear(2, "run2:theirs");
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair("run2:theirs"));
-  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  driver.it.repaired(driver.members, 0, 0);
   EXPECT_EQ(driver.asks(), "enrol run2:theirs run2:theirs");
 }
 
@@ -163,7 +163,7 @@ TEST(Enrolment, AnotherClientMayFinishFirst) {
   driver.asks();
   driver.hear(1, "run2:abc:1700:42");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.enrolled().floor, 1700U);
+  EXPECT_EQ(driver.it.floor(), 1700U);
 }
 
 TEST(Enrolment, TheWaitBeginsAgainIfTheCandidateIsAnother) {
@@ -178,7 +178,7 @@ TEST(Enrolment, TheWaitBeginsAgainIfTheCandidateIsAnother) {
   const std::string second = driver.proposes();
   EXPECT_NE(first, second) << "a nonce is used once";
   driver.hear(2, second);
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + quarantine);
 }
 
 TEST(Enrolment, TheWaitGoesOnOverAReconnect) {
@@ -189,12 +189,12 @@ TEST(Enrolment, TheWaitGoesOnOverAReconnect) {
     driver.greet(std::nullopt);
     const std::string candidate = driver.proposes();
     driver.hear(2, candidate);
-    const core::Time until = driver.it.candidacy().until();
+    const core::Time until = driver.it.wait().until();
     driver.now += 20s;
     driver.reconnect();
     driver.proposes();
     driver.hear(2, same ? candidate : "run2:other");
-    EXPECT_EQ(driver.it.candidacy().until(), same ? until : driver.now + quarantine);
+    EXPECT_EQ(driver.it.wait().until(), same ? until : driver.now + quarantine);
   }
 }
 
@@ -204,7 +204,7 @@ TEST(Enrolment, AWaitThatIsOverAtTheReconnectIsOver) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.now = driver.it.candidacy().until();
+  driver.now = driver.it.wait().until();
   driver.reconnect();
   driver.proposes();
   driver.hear(2, candidate);
@@ -217,7 +217,7 @@ TEST(Enrolment, OneClientRepairsAndTheOthersLook) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.now = driver.it.candidacy().until();
+  driver.now = driver.it.wait().until();
   driver.it.advance(driver.now);
   driver.asks();
   driver.hear(2, candidate);
@@ -225,7 +225,7 @@ TEST(Enrolment, OneClientRepairsAndTheOthersLook) {
   EXPECT_TRUE(mark.ends_with(" NX PX 10000")) << mark;
   driver.hear_nil();
   EXPECT_FALSE(driver.it.take_repair());
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
   driver.now += look;
   driver.it.advance(driver.now);
@@ -246,7 +246,7 @@ TEST(Enrolment, ANodeThatTheOthersDoNotLetInIsLookedAtEverySecond) {
   auto ruling = all_agree(driver.members);
   ruling.admitted = nullptr;
   driver.it.follow(driver.now, ruling);
-  driver.now = driver.it.candidacy().until();
+  driver.now = driver.it.wait().until();
   driver.it.advance(driver.now);
   driver.asks();
   driver.hear(2, candidate);
@@ -265,7 +265,7 @@ TEST(Enrolment, AClientThatFailsToRepairYields) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.now = driver.it.candidacy().until();
+  driver.now = driver.it.wait().until();
   driver.it.advance(driver.now);
   driver.asks();
   driver.hear(2, candidate);
@@ -273,9 +273,9 @@ TEST(Enrolment, AClientThatFailsToRepairYields) {
   const std::string mark = claim.substr(24, 16);
   driver.hear_ok();
   driver.it.take_repair();
-  driver.it.done(redis::Enrolment::RepairFailed());
+  driver.it.repair_failed(false, "");
   EXPECT_EQ(driver.asks(), "release quorumlock:repairer " + mark);
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
   driver.hear(1);
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
   driver.now += look;
@@ -293,10 +293,10 @@ TEST(Enrolment, ACandidateThatIsGoneEnrolsNoNode) {
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  driver.it.repaired(driver.members, 0, 0);
   driver.asks();
   driver.hear(0);
-  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.standing(), Standing::quarantined);
   // The mark must not keep this client and others from the next try.
   EXPECT_TRUE(driver.asks().starts_with("release quorumlock:repairer "));
   driver.hear(1);
@@ -304,7 +304,7 @@ TEST(Enrolment, ACandidateThatIsGoneEnrolsNoNode) {
   driver.it.advance(driver.now);
   const std::string second = driver.proposes();
   driver.hear(2, second);
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + quarantine);
 }
 
 TEST(Enrolment, ALostConnectionEndsTheRepair) {
@@ -315,9 +315,9 @@ TEST(Enrolment, ALostConnectionEndsTheRepair) {
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
   driver.it.disconnected();
-  driver.it.done(redis::Enrolment::Repaired{0, 0, driver.members});
+  driver.it.repaired(driver.members, 0, 0);
   EXPECT_EQ(driver.asks(), "nothing");
-  driver.it.done(redis::Enrolment::RepairFailed());
+  driver.it.repair_failed(false, "");
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
   EXPECT_EQ(driver.it.deadline(), core::never);
@@ -329,7 +329,7 @@ TEST(Enrolment, ARepairThatNobodyTookIsForgotten) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.now = driver.it.candidacy().until();
+  driver.now = driver.it.wait().until();
   driver.it.advance(driver.now);
   driver.asks();
   driver.hear(2, candidate);
@@ -360,7 +360,7 @@ TEST(Enrolment, AFoundingWaitsForWhatTheNodesForgot) {
   const std::string candidate = driver.proposes();
   EXPECT_TRUE(candidate.ends_with(":90000")) << candidate;
   driver.hear(2, "run2:theirs");
-  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 90s + 902ms);
+  EXPECT_EQ(driver.it.wait().until(), driver.now + 90s + 902ms);
 }
 
 TEST(Enrolment, ACandidateLivesForAWeek) {

@@ -198,7 +198,7 @@ TEST(Members, ANodeThatRefusesOurListIsReadAgain) {
   for (int turn = 0; driver.asked(0).empty() && turn < 10; ++turn) driver.pass(200ms);
   for (const int node : {0, 1, 2}) {
     redis::Membership now = SessionDriver::listed(SessionDriver::name(node), {});
-    now.phase = redis::MembersPhase::announced;
+    now.phase = ListPhase::announced;
     now.from = SessionDriver::names(3);
     now.to = SessionDriver::names(4);
     driver.reply(node, "MGET", LinkDriver::both(SessionDriver::record(node), now));

@@ -18,22 +18,21 @@ const NodeNames abcd = {"a", "b", "c", "d"};
 const NodeNames abcde = {"a", "b", "c", "d", "e"};
 
 Membership settled(const NodeNames& list, std::uint32_t epoch = 4) {
-  return {7, epoch, MembersPhase::settled, "a", {}, list};
+  return {7, epoch, ListPhase::settled, "a", {}, list};
 }
 Membership announced(const NodeNames& from, const NodeNames& to) {
-  return {7, 4, MembersPhase::announced, "a", from, to};
+  return {7, 4, ListPhase::announced, "a", from, to};
 }
 Membership unsettled(const NodeNames& from, const NodeNames& to) {
-  return {7, 5, MembersPhase::unsettled, "a", from, to};
+  return {7, 5, ListPhase::unsettled, "a", from, to};
 }
 
 TEST(Membership, TextsAreReadAsTheyAreWritten) {
   // The names include ones with the characters that separate words and names.
   for (const Membership& one :
        {settled(abc), announced(abc, abd), unsettled(abc, abcd),
-        Membership{7, 4, MembersPhase::announced, "a", abc, abc, {10'000, 40}, {20'000, 80}},
-        Membership{
-            ~0ULL, ~0U, MembersPhase::settled, "odd name,%", {}, {"[::1]:7", "odd name,%"}}}) {
+        Membership{7, 4, ListPhase::announced, "a", abc, abc, {10'000, 40}, {20'000, 80}},
+        Membership{~0ULL, ~0U, ListPhase::settled, "odd name,%", {}, {"[::1]:7", "odd name,%"}}}) {
     const std::optional<MembersMark> mark = MembersMark::parse(one.mark().to_string());
     ASSERT_TRUE(mark) << one.mark().to_string();
     EXPECT_EQ(*mark, one.mark());
@@ -72,7 +71,7 @@ TEST(Membership, ATextThatIsNotTheMarkedOneIsNotRead) {
                            "a s - a,b - 01,1",
                            "a s - a,b - 1,1,1",
                            "a s - a,b - 9223372036854775807,1"}) {
-    const MembersMark mark{7, 4, MembersPhase::settled, core::Placement::hash(text)};
+    const MembersMark mark{7, 4, ListPhase::settled, core::Placement::hash(text)};
     EXPECT_FALSE(Membership::parse(text, mark)) << text;
   }
   for (const char* text :
@@ -98,20 +97,20 @@ TEST(Membership, TermsAreThoseOfTheListThatGovernsUntilTheSettle) {
   // A greater max_ttl counts from the settle; a node that forgot waits for as long as votes may
   // live; a counter lives as long as either list says, and an absent one has not for the shorter.
   const ListTerms shorter{10'000, 40}, longer{20'000, 80};
-  Membership its{7, 4, MembersPhase::announced, "a", abc, abc, shorter, longer};
+  Membership its{7, 4, ListPhase::announced, "a", abc, abc, shorter, longer};
   EXPECT_EQ(its.terms_of(abc), (std::vector{shorter, longer}));
   EXPECT_EQ(its.longest_ttl(shorter), 10s);
   EXPECT_EQ(its.longest_ttl(longer), 10s);
   EXPECT_EQ(its.quarantine(), 10s);
   EXPECT_EQ(its.longest_memory(), 80s);
   EXPECT_EQ(its.shortest_memory(), 40s);
-  its.phase = MembersPhase::unsettled;
+  its.phase = ListPhase::unsettled;
   EXPECT_EQ(its.terms_of(abc), std::vector{longer});
   EXPECT_EQ(its.longest_ttl(longer), 10s);
   EXPECT_EQ(its.quarantine(), 20s);
   EXPECT_EQ(its.longest_memory(), 80s);
   EXPECT_EQ(its.shortest_memory(), 40s);
-  const Membership after{7, 5, MembersPhase::settled, "a", {}, abc, {}, longer};
+  const Membership after{7, 5, ListPhase::settled, "a", {}, abc, {}, longer};
   EXPECT_EQ(after.longest_ttl(longer), 20s);
   EXPECT_EQ(after.quarantine(), 20s);
   EXPECT_EQ(after.shortest_memory(), 80s);
@@ -120,7 +119,7 @@ TEST(Membership, TermsAreThoseOfTheListThatGovernsUntilTheSettle) {
 }
 
 TEST(Membership, AClientThatNamesOtherTermsIsToldBoth) {
-  const Membership its{7, 4, MembersPhase::announced, "a", abc, abc, {10'000, 40}, {20'000, 80}};
+  const Membership its{7, 4, ListPhase::announced, "a", abc, abc, {10'000, 40}, {20'000, 80}};
   const auto vote = [&](const NamedTerms& named) {
     return terms_difference(its, abc, named).first;
   };
@@ -179,7 +178,7 @@ TEST(Membership, VotesWinByTheNamesOfEachListThatTheyAskFor) {
   EXPECT_FALSE(win(votes({old.for_node("a"), old.for_node("d"), old.for_node("e")}), abcde));
   EXPECT_TRUE(win(votes({old.for_node("a"), old.for_node("b"), old.for_node("d")}), abcde));
   // A node that asks for what is not there is left out, and changes nothing for the others.
-  const Membership forged{7, 9, MembersPhase::announced, "c", {"c", "x", "y"}, abc};
+  const Membership forged{7, 9, ListPhase::announced, "c", {"c", "x", "y"}, abc};
   EXPECT_TRUE(win(votes({settled(abc), settled(abc).for_node("b"), forged}), abc));
   EXPECT_FALSE(win(votes({settled(abc), forged}), abc));
 }

@@ -58,7 +58,7 @@ void copy_one(SessionDriver& driver, int from, int to, const std::string& value)
 }
 /// The answer of a node whose record is still the one that its link knows.
 std::string still_enrolled(SessionDriver& driver, int node) {
-  return LinkDriver::bulk(driver.session.link(node).enrolment().enrolled().record);
+  return LinkDriver::bulk(driver.session.link(node).enrolment().record());
 }
 /// Copies one counter as copy_one() does, and `from` still has its enrolment.
 void copy_all(SessionDriver& driver, int from, int to, const std::string& value) {
@@ -341,7 +341,7 @@ TEST(Repair, ARecordThatIsReadMeanwhileDoesNotCount) {
   ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
   copy_one(driver, 1, 2, "41");
   redis::EnrolmentRecord anew =
-      *redis::EnrolmentRecord::parse(driver.session.link(1).enrolment().enrolled().record);
+      *redis::EnrolmentRecord::parse(driver.session.link(1).enrolment().record());
   anew.nonce = "another";
   driver.session.doubt(driver.now, 1);
   driver.reply(1, "GET quorumlock:enrolment", LinkDriver::bulk(anew.to_string()));
@@ -378,11 +378,11 @@ TEST(Repair, IsLeftToOthersIfThisUserMayNotReadOrWriteCounters) {
     if (step > 1) driver.reply(2, "EVAL repair 2", refused);
     driver.tell_facts(2);
     driver.reply(2, "EVAL release 0 quorumlock:repairer ", ":1\r\n");
-    EXPECT_TRUE(driver.session.link(2).enrolment().awaits_operator());
+    EXPECT_TRUE(driver.session.link(2).enrolment().candidacy().awaits_operator());
     driver.pass(1s);
     driver.reply(2, "MGET quorumlock:enrolment", "*2\r\n$-1\r\n$-1\r\n");
     driver.reply(2, "GET quorumlock:candidate", "$-1\r\n");
-    EXPECT_TRUE(driver.session.link(2).enrolment().nobody_enrols());
+    EXPECT_TRUE(driver.session.link(2).enrolment().candidacy().nobody_enrols());
     EXPECT_TRUE(driver.asked(2).empty());
   }
 }

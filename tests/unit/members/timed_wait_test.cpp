@@ -7,7 +7,6 @@ namespace quorumlock::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using State = TimedWait::State;
 
 constexpr std::int64_t second = 1'000'000;
 
@@ -25,26 +24,26 @@ TEST(TimedWait, EndsByItsOwnClockAndThoseOfEnoughOthers) {
   TimedWait wait;
   const NodeTimes times{{"b", 7 * second}, {"c", 70 * second}, {"d", 700 * second}};
   wait.looked(began(times), 110 * second);
-  EXPECT_EQ(wait.state(5, 10s), State::unwitnessed);
+  EXPECT_FALSE(wait.is_over(5, 10s));
   wait.heard("a", "b", 17 * second);
   wait.heard("a", "c", 80 * second);
-  EXPECT_EQ(wait.state(5, 10s), State::unwitnessed);
+  EXPECT_FALSE(wait.is_over(5, 10s));
   wait.heard("a", "d", 710 * second - 1);
-  EXPECT_EQ(wait.state(5, 10s), State::waiting);
+  EXPECT_FALSE(wait.is_over(5, 10s));
   wait.heard("a", "d", 710 * second);
-  EXPECT_EQ(wait.state(5, 10s), State::over);
-  EXPECT_EQ(wait.state(5, 11s), State::waiting);
+  EXPECT_TRUE(wait.is_over(5, 10s));
+  EXPECT_FALSE(wait.is_over(5, 11s));
   wait.looked(began(times), 110 * second - 1);
-  EXPECT_EQ(wait.state(5, 10s), State::waiting) << "its own clock counts, too";
+  EXPECT_FALSE(wait.is_over(5, 10s)) << "its own clock counts, too";
 }
 
 TEST(TimedWait, ANodeThatIsAloneHasItsOwnClock) {
   TimedWait wait;
   wait.looked(began(), 109 * second);
-  EXPECT_EQ(wait.state(1, 10s), State::waiting);
+  EXPECT_FALSE(wait.is_over(1, 10s));
   wait.looked(began(), 110 * second);
-  EXPECT_EQ(wait.state(1, 10s), State::over);
-  EXPECT_EQ(wait.state(2, 10s), State::unwitnessed);
+  EXPECT_TRUE(wait.is_over(1, 10s));
+  EXPECT_FALSE(wait.is_over(2, 10s));
 }
 
 TEST(TimedWait, NamesWhatItHeardAfterTheCandidateWasSeen) {
@@ -66,7 +65,7 @@ TEST(TimedWait, ATimeInTheFutureIsReadAgain) {
   TimedWait wait;
   wait.looked(began({{"b", 500 * second}}), 200 * second);
   wait.heard("a", "b", 90 * second);
-  EXPECT_EQ(wait.state(2, 10s), State::unwitnessed);
+  EXPECT_FALSE(wait.is_over(2, 10s));
   EXPECT_EQ(wait.to_name(), (NodeTimes{{"b", 90 * second}}));
 }
 

@@ -1,4 +1,4 @@
-#include "members/voting_right.hpp"
+#include "members/enrolment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,15 +14,14 @@ namespace quorumlock::test {
 namespace {
 
 using redis::Reply;
-using redis::VotingRight;
 
-class VotingRightTest : public ::testing::Test {
+class EnrolmentVotes : public ::testing::Test {
  protected:
   /// The node of a connection has a record of this very run.
   void connect() {
     right.begin();
     const redis::Membership its = LinkDriver::members();
-    right.enrolment().greeted(now, {.run_id = "run1"}, {with_mark("run1:abc", its), its.text()});
+    right.greeted(now, {.run_id = "run1"}, {with_mark("run1:abc", its), its.text()});
   }
   void follow(const std::string& refusal = {}, bool undecided = false) {
     redis::Ruling ruling = all_agree(LinkDriver::members(), refusal);
@@ -37,11 +36,11 @@ class VotingRightTest : public ::testing::Test {
   }
 
   SeededRandom random{1};
-  VotingRight right{{.node = "n1"}, random};
+  redis::Enrolment right{{.node = "n1"}, random};
   core::Time now = core::Time(1h);
 };
 
-TEST_F(VotingRightTest, ANodeVotesOnceItsRecordHasBeenComparedWithTheOthers) {
+TEST_F(EnrolmentVotes, ANodeVotesOnceItsRecordHasBeenComparedWithTheOthers) {
   connect();
   EXPECT_TRUE(right.update());  // the others have to know
   EXPECT_TRUE(right.is_enrolled());
@@ -53,11 +52,11 @@ TEST_F(VotingRightTest, ANodeVotesOnceItsRecordHasBeenComparedWithTheOthers) {
   EXPECT_FALSE(right.update());
   EXPECT_TRUE(right.is_known());
   EXPECT_TRUE(right.votes());
-  right.end();
+  right.disconnected();
   EXPECT_FALSE(right.votes());
 }
 
-TEST_F(VotingRightTest, OnlyANodeThatVotesIsAskedForAVote) {
+TEST_F(EnrolmentVotes, OnlyANodeThatVotesIsAskedForAVote) {
   connect();
   right.update();
   EXPECT_FALSE(right.allows(CommandKind::set));
@@ -68,7 +67,7 @@ TEST_F(VotingRightTest, OnlyANodeThatVotesIsAskedForAVote) {
   EXPECT_TRUE(right.allows(CommandKind::acquire));
 }
 
-TEST_F(VotingRightTest, ItsOwnWordsFollowTheCommandsThatSayTheEnrolment) {
+TEST_F(EnrolmentVotes, ItsOwnWordsFollowTheCommandsThatSayTheEnrolment) {
   connect();
   right.update();
   follow();
@@ -81,7 +80,7 @@ TEST_F(VotingRightTest, ItsOwnWordsFollowTheCommandsThatSayTheEnrolment) {
       << words << " has the floor, and twice fencing_memory";
 }
 
-TEST_F(VotingRightTest, ARefusalIsNamedWithItsVote) {
+TEST_F(EnrolmentVotes, ARefusalIsNamedWithItsVote) {
   connect();
   right.update();
   follow("is of another list");
@@ -95,7 +94,7 @@ TEST_F(VotingRightTest, ARefusalIsNamedWithItsVote) {
   EXPECT_EQ(right.why(now), "is of another list");
 }
 
-TEST_F(VotingRightTest, ABarLastsUntilTheNextConnection) {
+TEST_F(EnrolmentVotes, ABarLastsUntilTheNextConnection) {
   connect();
   right.update();
   follow();
@@ -103,12 +102,12 @@ TEST_F(VotingRightTest, ABarLastsUntilTheNextConnection) {
   EXPECT_TRUE(right.barred());
   EXPECT_FALSE(right.votes());
   EXPECT_EQ(right.vote(), Vote::same_server);
-  right.end();
+  right.disconnected();
   connect();
   EXPECT_FALSE(right.barred());
 }
 
-TEST_F(VotingRightTest, ADoubtLastsUntilTheRecordIsReadAndComparedAgain) {
+TEST_F(EnrolmentVotes, ADoubtLastsUntilTheRecordIsReadAndComparedAgain) {
   connect();
   right.update();
   follow();
@@ -119,12 +118,12 @@ TEST_F(VotingRightTest, ADoubtLastsUntilTheRecordIsReadAndComparedAgain) {
   right.update();
   EXPECT_FALSE(right.end_reading());
   std::string out;
-  ASSERT_TRUE(right.enrolment().take_command(now, out));
+  ASSERT_TRUE(right.take_command(now, out));
   const redis::Membership its = LinkDriver::members();
   const std::string record = with_mark("run1:abc", its), members = its.text();
   const std::vector<Reply> both = {made_reply(Reply::Type::string, record),
                                    made_reply(Reply::Type::string, members)};
-  right.enrolment().on_reply(now, {Reply::Type::array, 0, {}, both});
+  right.on_reply(now, {Reply::Type::array, 0, {}, both});
   EXPECT_TRUE(right.update());
   EXPECT_FALSE(right.end_reading());  // the others have not been compared yet
   follow();
@@ -134,9 +133,9 @@ TEST_F(VotingRightTest, ADoubtLastsUntilTheRecordIsReadAndComparedAgain) {
   EXPECT_FALSE(right.end_reading());
 }
 
-TEST_F(VotingRightTest, AWaitIsReportedWithTheTimeLeft) {
+TEST_F(EnrolmentVotes, AWaitIsReportedWithTheTimeLeft) {
   right.begin();
-  right.enrolment().greeted(now, {.run_id = "run1"}, {});
+  right.greeted(now, {.run_id = "run1"}, {});
   follow();
   right.update();
   EXPECT_EQ(right.vote(), Vote::quarantined);
