@@ -55,6 +55,7 @@ set_tests_properties(chaos.unquarantined PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*one holder at a time")
 # A rolling redeployment, and clients with any two lists of nodes.
 add_test(NAME chaos.redeploy COMMAND chaos --redeploy 1 --page chaos-redeploy.html)
+set_tests_properties(chaos.redeploy PROPERTIES RUN_SERIAL ON)  # twenty workers are enough for two processors
 add_test(NAME chaos.pairs COMMAND pairs --seconds 10)
 # A longer run, for `ctest -C long`.
 add_test(NAME chaos.long CONFIGURATIONS long COMMAND chaos --seconds 120 --page chaos-long.html)
