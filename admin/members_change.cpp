@@ -143,7 +143,7 @@ void MembersChange::choose_list(std::uint64_t founding) {
     });
     const bool alone = speak.size() < 2 && !without(others, speak).empty();
     const bool certain =
-        (as.is_vouched_for_by(speak) && !alone) || planted(Mutant::furthest_word_taken);
+        (as.is_vouched_for_by(speak) && !alone) || planted(Mutant::settled_on_one_word);
     const bool newer = epoch > epoch_;
     const bool better = certain != is_certain_
                             ? certain
@@ -180,9 +180,7 @@ void MembersChange::choose_stage(std::uint64_t founding) {
                              })) +
                     count_of(list_, come);
     const bool ours = to == next;
-    const bool by_one_word = planted(Mutant::committed_on_too_few);
-    const bool enough = by_one_word ? !come.empty() : list.is_vouched_for_by(come);
-    if (enough && (!decided || ours)) {
+    if (list.is_vouched_for_by(come) && (!decided || ours)) {
       decided = Membership{founding, epoch_ + 1, ListPhase::unsettled, {}, list_, to.nodes,
                            terms_,   to.terms};
     }

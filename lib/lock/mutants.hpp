@@ -120,6 +120,7 @@ enum class Mutant {
   blank_nodes_vouch,
   vouchers_by_new_list,
   furthest_word_taken,
+  settled_on_one_word,
   epochs_compared,
   majority_by_numbers,
   identity_by_elimination,
