@@ -17,15 +17,12 @@ class SettlementWait {
 
   /// Whether this change, which is decided, is the one that the wait is for. Operators may have
   /// settled that and decided another one since, with the same list again.
-  [[nodiscard]] bool is_for(const Membership& change) const {
-    const bool any = core::planted(core::Mutant::one_wait_for_two_steps);
-    return change_ && (any || *change_ == change);
-  }
+  [[nodiscard]] bool is_for(const Membership& change) const { return change_ == change; }
   /// From now on the wait is for this change. Connections of clients with the old list have to be
   /// ended before the look that is taken next, if their votes do not name a record.
   void begin(Membership change) {
+    start_again();
     change_ = std::move(change);
-    looked_.reset();
   }
   /// Takes a look at the nodes that found the change ready to be settled. Returns how long the
   /// operator waits before the next look; zero if the list may be settled now.

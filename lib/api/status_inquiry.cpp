@@ -66,9 +66,7 @@ void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::st
   };
   its.name = printable(found->name);
   its.epoch = found->epoch;
-  its.phase = settled                                ? ListPhase::settled
-              : found->phase == ListPhase::announced ? ListPhase::announced
-                                                     : ListPhase::unsettled;
+  its.phase = found->phase;
   its.nodes = shown(settled ? found->to : found->from);
   if (!settled) its.next = shown(found->to);
   const redis::ListTerms& terms =

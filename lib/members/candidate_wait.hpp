@@ -57,8 +57,8 @@ class CandidateWait {
   void hears(std::string_view nonce, const std::string& name, std::int64_t time) {
     by_nodes_.heard(nonce, name, time);
   }
-  /// Finds out whether the wait is over by the clocks of nodes, in a list of so many. Returns true
-  /// if it has just turned out to be over.
+  /// Compares the wait with the clocks of the nodes; `nodes` is the size of the list. Returns true
+  /// if the wait has just turned out to be over.
   bool weigh(core::Time now, int nodes);
   /// The candidate with the TIMEs that it lacks; unset if it lacks none.
   [[nodiscard]] std::optional<std::string> with_times() const;

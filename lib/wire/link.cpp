@@ -397,8 +397,8 @@ Link::Event* Link::next(Time now) {
     const Pipeline::Command answered = pipeline_.answer(now);
     // The reason for a bar must not be overwritten by an error reply.
     const Reply* const error = error_in(*reply);
-    if (error != nullptr && !answered.own && !enrolment_.barred())
-      trouble_ = greeting_.said(*error);
+    const bool counts = !answered.own && !enrolment_.barred();
+    if (error != nullptr && counts) trouble_ = greeting_.said(*error);
     if (was_stalled && !pipeline_.is_stalled()) announce();
     if (answered.own) {
       on_own_reply(now, answered.tag, *reply);

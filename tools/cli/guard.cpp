@@ -9,7 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <utility>
 
 #include "failure.hpp"
@@ -26,8 +28,9 @@ Nanoseconds now() noexcept {
 
 void arm(int timer, Nanoseconds when) noexcept {
   itimerspec at{};
+  when = std::max<Nanoseconds>(when, 1);  // 0 would disarm it
   at.it_value.tv_sec = static_cast<std::time_t>(when / 1'000'000'000);
-  at.it_value.tv_nsec = static_cast<long>(when % 1'000'000'000) + 1;  // 0 would disarm it
+  at.it_value.tv_nsec = static_cast<long>(when % 1'000'000'000);
   ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, nullptr);
 }
 

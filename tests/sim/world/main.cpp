@@ -328,8 +328,20 @@ std::uint64_t seek(Asked asked, const BrokenRule& one, std::string words) {
 int run_rules(const Asked& asked) {
   int missed = 0, broken = 0;
   const auto begun = std::chrono::steady_clock::now();
-  for (const BrokenRule& one : broken_rules(asked.rules)) {
-    if (one.rule.find(asked.rule) == one.rule.npos) continue;
+  std::vector<BrokenRule> rules;
+  try {
+    rules = broken_rules(asked.rules);
+  } catch (const std::runtime_error& wrong) {
+    std::cerr << wrong.what() << '\n';
+    return 64;
+  }
+  std::erase_if(rules,
+                [&](const BrokenRule& one) { return one.rule.find(asked.rule) == one.rule.npos; });
+  if (rules.empty()) {
+    std::cerr << "no rule of " << asked.rules << " has the words \"" << asked.rule << "\"\n";
+    return 64;
+  }
+  for (const BrokenRule& one : rules) {
     const std::string name = one.model + ", \"" + one.rule + '"';
     if (!one.reason.empty()) {
       std::cout << "not here  " << name << ": " << one.reason << std::endl;

@@ -183,7 +183,7 @@ void Referee::executed(const Executed& step) {
   if (request.kind != Kind::other && request.kind != Kind::release) look_at_votes(step, request);
 }
 
-/// Whatever a command changes in who has a lock has to be an action of a model.
+/// If a command changes who has a lock, the change must be an action of a model.
 void Referee::look_at_lock(const Executed& step, const Request& request, const std::string& key) {
   const std::string readers = with_prefix(redis::readers_prefix, key);
   const std::int64_t now_ms = step.now_us / 1000;

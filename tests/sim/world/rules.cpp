@@ -60,14 +60,25 @@ BrokenRule read(std::string line) {
   while (!line.empty()) {
     std::string more = take(line, " | ");
     const std::string word = take(more, ": ");
-    if (word == "step") one.step = more;
-    if (word == "no step") one.step.clear();
-    if (word == "no harm") one.harm.clear();
-    if (word == "ends in") one.harm = more;
+    if (word == "step") {
+      one.step = more;
+    } else if (word == "no step") {
+      one.step.clear();
+    } else if (word == "no harm") {
+      one.harm.clear();
+    } else if (word == "ends in") {
+      one.harm = more;
+    } else {
+      throw std::runtime_error("\"" + word + "\" says nothing in this line: " + whole);
+    }
   }
   const bool known = one.mistake != nullptr || one.fault;
   if (!known || !focused || (!one.step.empty() && !is_checked(one.step)) || one.rule.empty()) {
     throw std::runtime_error("cannot read this line: " + whole);
+  }
+  // Else it would count as broken without a search.
+  if (one.step.empty() && one.harm.empty()) {
+    throw std::runtime_error("nothing is looked for in this line: " + whole);
   }
   return one;
 }
