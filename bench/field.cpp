@@ -15,6 +15,8 @@ NodesSettings take_settings(std::string& name, NodesSettings settings) {
       settings.durable = true;
     } else if (word == "unix") {
       settings.unix_sockets = true;
+    } else if (word == "far") {
+      settings.away = std::chrono::microseconds(100);
     } else if (word == "tls") {
       settings.tls = true;
     } else {
@@ -32,6 +34,7 @@ NodesSettings take_settings(std::string& name, NodesSettings settings) {
     }
     name.resize(at);
   }
+  if (settings.away.count() > 0) settings.proxied = settings.count;
   return settings;
 }
 

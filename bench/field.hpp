@@ -19,8 +19,8 @@ struct Member {
 
 /// Connected and warm contenders that take turns, and their nodes. A name may choose other nodes:
 /// "quorumlock@3" uses three, "@3x2" two groups of three, "+durable" nodes that sync every write,
-/// "+unix" unix sockets, "+tls" TLS, as in "quorumlock_fenced@1+durable". Contenders with the same
-/// suffixes share their nodes.
+/// "+unix" unix sockets, "+tls" TLS, "+far" nodes whose answers come 0.2 ms later, as in
+/// "quorumlock_fenced@1+durable". Contenders with the same suffixes share their nodes.
 struct Field {
   Field(NodesSettings usual, const std::vector<std::string>& names);
   std::map<NodesSettings, Nodes> nodes;

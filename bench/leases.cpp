@@ -57,12 +57,6 @@ struct Arguments {
 /// A longer call counts as one that "blocked" its server; in microseconds.
 constexpr int long_call = 2000;
 
-/// Returns the number after `name` in a text such as INFO's; zero if `name` is not in it.
-double number_in(const std::string& text, std::string_view name) {
-  const std::size_t at = text.find(name);
-  return at == text.npos ? 0 : std::strtod(text.c_str() + at + name.size(), nullptr);
-}
-
 /// The servers and their own statistics.
 class Servers {
  public:
@@ -98,12 +92,14 @@ class Servers {
     }
   }
   /// Returns the user and system time of all servers, in seconds.
-  [[nodiscard]] double cpu() const {
-    return sum({"INFO", "cpu"}, "used_cpu_sys:") + sum({"INFO", "cpu"}, "used_cpu_user:");
-  }
+  [[nodiscard]] double cpu() const { return 1e-6 * nodes_.work().cpu_us; }
   [[nodiscard]] std::vector<std::int64_t> long_calls() const { return nodes_.slow_calls(); }
   [[nodiscard]] double calls() const {
-    return sum({"INFO", "commandstats"}, "cmdstat_evalsha:calls=");
+    double all = 0;
+    for (int node = 0; node < count(); ++node) {
+      all += number_in(nodes_.ask(node, {"INFO", "commandstats"}), "cmdstat_evalsha:calls=");
+    }
+    return all;
   }
   /// Returns the slowest server's time in microseconds: `which` is p50, p99 or p99.9.
   [[nodiscard]] double call_us(const std::string& which) const {
@@ -117,12 +113,6 @@ class Servers {
   }
 
  private:
-  [[nodiscard]] double sum(const std::vector<std::string>& words, std::string_view name) const {
-    double all = 0;
-    for (int node = 0; node < count(); ++node) all += number_in(nodes_.ask(node, words), name);
-    return all;
-  }
-
   Nodes nodes_;
   Options options_;
 };

@@ -3,6 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -30,6 +31,7 @@ struct Arguments {
   std::string fault;
   int pairs = 15;
   int hand_over = 0;
+  std::vector<std::pair<int, int>> crowds;
   int start_up = 0;
   int storm = 0;
   int replace = 0;
@@ -42,7 +44,7 @@ struct Arguments {
 };
 
 constexpr const char* usage =
-    "usage: quorumlock_bench [--contenders=NAME[@NODES[xGROUPS]][+durable][+unix|+tls],...]\n"
+    "usage: quorumlock_bench [--contenders=NAME[@NODES[xGROUPS]][+durable][+unix|+tls|+far],...]\n"
     "                        [--in-flight=N[:CYCLES],...] [--nodes=N] [--unix] [--durable] [MODE]\n"
     "modes: --smoke           each contender works and leaves no key; seconds\n"
     "       --turns-on=NODES  waiters as bench/peers asks for them on stdin, on these nodes\n"
@@ -52,6 +54,7 @@ constexpr const char* usage =
     "                         --pairs=N times\n"
     "       --memory=CYCLES   resident memory before, on the way and after\n"
     "       --hand-over=N     one lock that 2, 8, 64 and 512 wait for, N rounds\n"
+    "       --crowd=N[:NAMES],...  N waiters of as many locks as NAMES says (1), --rounds=N\n"
     "       --start-up=N      from nothing to the first lock, N rounds\n"
     "       --storm=N         a node returns, and --clients=N with it, N rounds\n"
     "       --replace=N       one node of five is replaced while --clients=N lock, N rounds;\n"
@@ -73,6 +76,15 @@ Load load_of(const std::string& text) {
       colon == text.npos ? usual_cycles(load.in_flight) : std::stoll(text.substr(colon + 1));
   if (load.in_flight < 1 || load.cycles < 1) throw std::invalid_argument(text);
   return load;
+}
+
+/// Returns how many waiters there are, and how many locks.
+std::pair<int, int> crowd_of(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::pair<int, int> crowd{std::stoi(text),
+                                  colon == text.npos ? 1 : std::stoi(text.substr(colon + 1))};
+  if (crowd.first < 1 || crowd.second < 1) throw std::invalid_argument(text);
+  return crowd;
 }
 
 /// Returns nothing if a flag is unknown.
@@ -99,7 +111,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.rounds = std::stoi(value);
     } else if (name == "--fault") {
       arguments.fault = value;
-      arguments.nodes.proxied = true;
+      arguments.nodes.proxied = 1;
     } else if (name == "--pairs") {
       arguments.pairs = std::stoi(value);
     } else if (name == "--start-up") {
@@ -114,6 +126,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.clients = std::stoi(value);
     } else if (name == "--hand-over") {
       arguments.hand_over = std::stoi(value);
+    } else if (name == "--crowd") {
+      for (const std::string& crowd : split(value)) arguments.crowds.push_back(crowd_of(crowd));
     } else if (name == "--memory") {
       arguments.memory = std::stoll(value);
     } else if (name == "--contenders") {
@@ -170,6 +184,10 @@ int run(const Arguments& arguments) {
   }
   if (arguments.hand_over > 0) {
     print_hand_overs(Nodes(arguments.nodes), arguments.hand_over);
+    return EXIT_SUCCESS;
+  }
+  if (!arguments.crowds.empty()) {
+    print_crowds(Nodes(arguments.nodes), std::max(arguments.rounds, 1), arguments.crowds);
     return EXIT_SUCCESS;
   }
   if (arguments.start_up > 0) {

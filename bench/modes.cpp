@@ -10,10 +10,6 @@
 namespace quorumlock::bench {
 namespace {
 
-double per_cycle(std::uint64_t count, const Measurement& of) {
-  return static_cast<double>(count) / static_cast<double>(of.cycles);
-}
-
 /// Returns the resident memory of this process in KiB, from /proc.
 long resident_kib() {
   long kib = -1;
@@ -36,26 +32,36 @@ std::vector<Measurement> take_turns(Field& field, const Load& load) {
   for (int turn = 0; turn < turns; ++turn) {
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t whose = turn % 2 == 0 ? i : size - 1 - i;
-      Contender& contender = *field.members[whose].contender;
+      const Member& member = field.members[whose];
+      Contender& contender = *member.contender;
       run_cycles(contender, load.in_flight, load.cycles / 100 + load.in_flight);
-      results[whose].add(run_cycles(contender, load.in_flight, load.cycles / turns + 1));
+      const Work before = member.nodes->work();
+      Measurement turn_of = run_cycles(contender, load.in_flight, load.cycles / turns + 1);
+      const Work after = member.nodes->work();
+      turn_of.servers = {after.cpu_us - before.cpu_us, after.bytes - before.bytes,
+                         after.script_us - before.script_us};
+      results[whose].add(turn_of);
     }
   }
   return results;
 }
 
-void print_round(int round, const Load& load, const std::string& name, const Measurement& of) {
-  std::printf(R"({"round":%d,"contender":"%s","in_flight":%d,"cycles":%lld,"cycles_per_s":%.1f,)"
-              R"("cpu_us":%.4f,"user_us":%.4f,"acquire_p50_us":%.2f,"acquire_p99_us":%.2f,)"
-              R"("acquire_p999_us":%.2f,"release_p50_us":%.2f,"release_p99_us":%.2f,)"
-              R"("release_p999_us":%.2f,"allocations":%.5f})"
-              "\n",
-              round, name.c_str(), load.in_flight, static_cast<long long>(of.cycles), of.rate(),
-              of.cpu_us(), of.user_us / static_cast<double>(of.cycles),
-              percentile_us(of.acquire_ns, 0.5), percentile_us(of.acquire_ns, 0.99),
-              percentile_us(of.acquire_ns, 0.999), percentile_us(of.release_ns, 0.5),
-              percentile_us(of.release_ns, 0.99), percentile_us(of.release_ns, 0.999),
-              allocations_counted() ? per_cycle(of.allocations, of) : -1.0);
+void print_round(int round, const Load& load, const Member& member, const Measurement& of) {
+  const auto nodes = static_cast<double>(member.nodes->count());
+  std::printf(
+      R"({"round":%d,"contender":"%s","in_flight":%d,"cycles":%lld,"cycles_per_s":%.1f,)"
+      R"("cpu_us":%.4f,"user_us":%.4f,"acquire_p50_us":%.2f,"acquire_p99_us":%.2f,)"
+      R"("acquire_p999_us":%.2f,"release_p50_us":%.2f,"release_p99_us":%.2f,)"
+      R"("release_p999_us":%.2f,"allocations":%.5f,"server_us":%.3f,"bytes":%.1f,"script_us":%.3f})"
+      "\n",
+      round, member.name.c_str(), load.in_flight, static_cast<long long>(of.cycles), of.rate(),
+      of.cpu_us(), of.per_cycle(of.user_us), percentile_us(of.acquire_ns, 0.5),
+      percentile_us(of.acquire_ns, 0.99), percentile_us(of.acquire_ns, 0.999),
+      percentile_us(of.release_ns, 0.5), percentile_us(of.release_ns, 0.99),
+      percentile_us(of.release_ns, 0.999),
+      allocations_counted() ? of.per_cycle(static_cast<double>(of.allocations)) : -1.0,
+      of.per_cycle(of.servers.cpu_us), of.per_cycle(of.servers.bytes),
+      of.per_cycle(of.servers.script_us / nodes));
   std::fflush(stdout);
 }
 
@@ -124,7 +130,7 @@ void print_rounds(Field& field, const std::vector<Load>& loads, int rounds) {
     for (const Load& load : loads) {
       const std::vector<Measurement> results = take_turns(field, load);
       for (std::size_t i = 0; i < results.size(); ++i) {
-        print_round(round, load, field.members[i].name, results[i]);
+        print_round(round, load, field.members[i], results[i]);
       }
     }
   }

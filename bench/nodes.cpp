@@ -1,6 +1,7 @@
 #include "nodes.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -31,6 +32,11 @@ std::vector<int> free_ports(int count) {
 
 }  // namespace
 
+double number_in(const std::string& text, std::string_view name) {
+  const std::size_t at = text.find(name);
+  return at == text.npos ? 0 : std::strtod(text.c_str() + at + name.size(), nullptr);
+}
+
 Nodes::Nodes(NodesSettings settings) : settings_(settings) {
   const int all = count() + settings.spares;
   const std::vector<int> ports = free_ports(all);
@@ -53,9 +59,13 @@ Nodes::Nodes(NodesSettings settings) : settings_(settings) {
     }
   }
   servers_ = local::Server::start_all(std::move(servers));
-  if (settings.proxied) {
-    proxy_ = std::make_unique<test::Proxy>(
-        std::vector{dir_.path() / std::to_string(count()) / "redis.sock"});
+  if (settings.proxied > 0) {
+    std::vector<std::filesystem::path> sockets;
+    for (int node = count() - settings.proxied; node < count(); ++node)
+      sockets.push_back(path(node));
+    proxy_ = std::make_unique<test::Proxy>(sockets);
+    const test::Course course{.delay = settings.away};
+    for (std::size_t i = 0; i < sockets.size(); ++i) proxy_->set(i, {course, course});
   }
   for (int node = 0; node < count(); ++node) {
     reply_to(node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
@@ -80,9 +90,9 @@ Options Nodes::options() const {
 std::vector<std::string> Nodes::urls() const {
   std::vector<std::string> urls;
   for (int node = 0; node < count(); ++node) {
-    urls.push_back(servers_[static_cast<std::size_t>(node)].url());
+    urls.push_back(is_proxied(node) ? proxy_->url(proxy_of(node))
+                                    : servers_[static_cast<std::size_t>(node)].url());
   }
-  if (proxy_ != nullptr) urls.back() = proxy_->url(0);
   return urls;
 }
 
@@ -92,7 +102,10 @@ void Nodes::swap_spare() {
 }
 
 int Nodes::port(int node) const {
-  if (is_proxied(node)) return std::stoi(proxy_->url(0).substr(proxy_->url(0).rfind(':') + 1));
+  if (is_proxied(node)) {
+    const std::string url = proxy_->url(proxy_of(node));
+    return std::stoi(url.substr(url.rfind(':') + 1));
+  }
   return servers_[static_cast<std::size_t>(node)].settings().port;
 }
 
@@ -119,6 +132,14 @@ std::int64_t Nodes::keys() const {
   return keys;
 }
 
+bool Nodes::has_waiters() const {
+  for (int node = 0; node < count(); ++node) {
+    const std::string lines = std::string(redis::queue_prefix) + "*";
+    if (!reply_to(node, {"KEYS", lines}).elements.empty()) return true;
+  }
+  return false;
+}
+
 std::vector<std::int64_t> Nodes::slow_calls() const {
   std::vector<std::int64_t> calls;
   for (int node = 0; node < count(); ++node) {
@@ -137,11 +158,24 @@ std::int64_t Nodes::commands() const {
     const std::string text = reply_to(node, {"INFO", "commandstats"}).text;
     for (const char* name : {"evalsha", "eval", "subscribe"}) {
       const std::string mark = "cmdstat_" + std::string(name) + ":calls=";
-      const std::size_t at = text.find(mark);
-      if (at != text.npos) commands += std::stoll(text.substr(at + mark.size()));
+      commands += static_cast<std::int64_t>(number_in(text, mark));
     }
   }
   return commands;
+}
+
+Work Nodes::work() const {
+  Work work;
+  for (int node = 0; node < count(); ++node) {
+    const std::string text = reply_to(node, {"INFO", "cpu", "stats", "commandstats"}).text;
+    work.cpu_us += 1e6 * (number_in(text, "used_cpu_sys:") + number_in(text, "used_cpu_user:"));
+    work.bytes += number_in(text, "total_net_input_bytes:");
+    const std::size_t scripts = text.find("cmdstat_evalsha:");
+    if (scripts != text.npos) work.script_us += number_in(text.substr(scripts), "usec=");
+    // The server counts this answer only after it has written the figures into it.
+    work.bytes += number_in(text, "total_net_output_bytes:") + static_cast<double>(text.size());
+  }
+  return work;
 }
 
 int Nodes::holding(const std::string& pattern) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <quorumlock/options.hpp>
@@ -23,10 +24,21 @@ struct NodesSettings {
   bool unix_sockets = false;
   bool tls = false;      ///< clients connect over TLS
   bool durable = false;  ///< appendonly yes, appendfsync always; else no persistence at all
-  bool proxied = false;  ///< the last one is behind a proxy: see Nodes::set_weather()
+  int proxied = 0;       ///< so many of the last ones are behind a proxy: see Nodes::set_weather()
+  std::chrono::microseconds away{0};  ///< what bytes through a proxy take longer, each way
   std::chrono::milliseconds max_ttl = std::chrono::seconds(30);  ///< the max_ttl of their enrolment
   std::vector<std::string> more = {};  ///< see local::ServerSettings::more
   auto operator<=>(const NodesSettings&) const = default;
+};
+
+/// Returns the number after `name` in a text such as INFO's; zero if `name` is not in it.
+double number_in(const std::string& text, std::string_view name);
+
+/// What servers have done so far, all of them together.
+struct Work {
+  double cpu_us = 0;     ///< user and system time
+  double bytes = 0;      ///< that they received and sent
+  double script_us = 0;  ///< how long scripts ran
 };
 
 /// The bench's own redis-servers, enrolled, in a directory that the destructor removes.
@@ -51,12 +63,18 @@ class Nodes {
   /// A spare server takes the place of the last node, which becomes the spare one and is emptied.
   void swap_spare();
   /// Sets the weather of all connections to the last node, which must be proxied.
-  void set_weather(const test::Weather& weather) { proxy_->set(0, weather); }
+  void set_weather(const test::Weather& weather) {
+    proxy_->set(static_cast<std::size_t>(settings_.proxied - 1), weather);
+  }
 
   /// Returns the number of keys on all nodes, without quorumlock's own, such as counters.
   [[nodiscard]] std::int64_t keys() const;
+  /// Whether somebody is in the line of some lock, on some node.
+  [[nodiscard]] bool has_waiters() const;
   /// Returns the number of commands from clients to all nodes, without those that scripts call.
   [[nodiscard]] std::int64_t commands() const;
+  /// Asking for it costs a server about 50 us and 40 bytes.
+  [[nodiscard]] Work work() const;
   /// Returns the times of the script calls in the slow logs, in microseconds. Commands that scripts
   /// call have their own entries there, which are not counted.
   [[nodiscard]] std::vector<std::int64_t> slow_calls() const;
@@ -67,7 +85,12 @@ class Nodes {
  private:
   test::Reply reply_to(int node, const std::vector<std::string>& words) const;
   [[nodiscard]] bool is_proxied(int node) const {
-    return settings_.proxied && node == settings_.count - 1;
+    return node < count() && node >= count() - settings_.proxied;
+  }
+
+  /// The place in the proxy of a node that is proxied.
+  [[nodiscard]] std::size_t proxy_of(int node) const {
+    return static_cast<std::size_t>(node - (count() - settings_.proxied));
   }
 
   NodesSettings settings_;

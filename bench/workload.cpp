@@ -88,6 +88,9 @@ void Measurement::add(const Measurement& other) {
   user_us += other.user_us;
   system_us += other.system_us;
   allocations += other.allocations;
+  servers.cpu_us += other.servers.cpu_us;
+  servers.bytes += other.servers.bytes;
+  servers.script_us += other.servers.script_us;
   acquire_ns.insert(acquire_ns.end(), other.acquire_ns.begin(), other.acquire_ns.end());
   release_ns.insert(release_ns.end(), other.release_ns.begin(), other.release_ns.end());
 }

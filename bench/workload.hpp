@@ -15,15 +15,15 @@ struct Measurement {
   double user_us = 0;  ///< CPU of this thread, which runs the contender's loop
   double system_us = 0;
   std::uint64_t allocations = 0;
+  Work servers;  ///< theirs, if it was asked for: run_cycles() does not
   // Times in nanoseconds, of slot 0 and every 16th slot: with 1 in flight, of every cycle.
   std::vector<std::uint32_t> acquire_ns;
   std::vector<std::uint32_t> release_ns;
 
   void add(const Measurement& other);
   [[nodiscard]] double rate() const { return static_cast<double>(cycles) / seconds; }
-  [[nodiscard]] double cpu_us() const {
-    return (user_us + system_us) / static_cast<double>(cycles);
-  }
+  [[nodiscard]] double cpu_us() const { return per_cycle(user_us + system_us); }
+  [[nodiscard]] double per_cycle(double all) const { return all / static_cast<double>(cycles); }
 };
 
 /// Keeps `in_flight` slots of the contender busy until `cycles` are done. Throws std::runtime_error

@@ -1,4 +1,4 @@
-"""One run of the suite: it runs quorumlock_bench and keeps the targets."""
+"""One run of the suite: it runs quorumlock_bench, keeps what it printed, and compares it with the targets."""
 
 import argparse
 import json
@@ -22,21 +22,31 @@ class Rows(list):
     def names(self, key: str = "contender") -> list:
         return list(dict.fromkeys(row[key] for row in self))
 
+    def rounds(self, key: str = "round") -> int:
+        return len(self.names(key))
+
     def ratios(self, what: str, name: str, other: str, **where) -> list[float]:
         """The ratios of two contenders, each of one round."""
         return [a / b for a, b in zip(self.of(what, contender=name, **where),
-                                      self.of(what, contender=other, **where))]
+                                      self.of(what, contender=other, **where)) if b]
 
 
 class Run:
-    def __init__(self, given: argparse.Namespace, about: dict):
+    """`results` has for each section its "rows" and "about": the machine, the commit and the time."""
+
+    def __init__(self, given: argparse.Namespace, results: dict):
         self.given = given
-        self.about = about
+        self.results = results
+        self.about: dict = {}
         self.judged: list[tuple[str, str, str, str]] = []
 
     @property
     def short(self) -> bool:
         return self.given.quick or self.given.smoke
+
+    def rows(self, section: str) -> Rows:
+        """Returns the rows of another section; none if it was not run."""
+        return Rows(self.results.get(section, {"rows": []})["rows"])
 
     def loads(self, *in_flight: int) -> str:
         """Returns the flag --in-flight; a short run has fewer cycles."""
@@ -71,6 +81,7 @@ class Run:
 
     def plot(self, name: str, title: str, unit: str, values: dict, **more) -> None:
         """Draws a plot. `values` has all measured values of each (group, series)."""
+        values = {key: measured for key, measured in values.items() if measured}
         if self.given.plots is None or not values:
             return
         self.given.plots.mkdir(parents=True, exist_ok=True)
@@ -79,7 +90,7 @@ class Run:
         about = self.about
         svg.bars(pathlib.Path(self.given.plots) / f"{name}.svg", title, unit, groups, series,
                  {(str(group), name): quarters(measured)
-                  for (group, name), measured in values.items() if measured},
+                  for (group, name), measured in values.items()},
                  note=f"{about['cores']} cores, {about['model']}, Linux {about['kernel']}, redis "
                       f"{about['redis']}, {about['when'][:10]}, load {about['load']:.0f}; "
                       f"median and middle half", **more)

@@ -18,21 +18,26 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         said = subprocess.run(
-            [SUITE, "--smoke", "--bench", sys.argv[1], "--only", "cycles,start_up,storm,leases",
+            [SUITE, "--smoke", "--bench", sys.argv[1], "--only", "cycles,crowds,start_up,storm,leases,growth",
              "--json", directory / "all.json", "--plots", directory / "plots"],
             check=True, stdout=subprocess.PIPE, text=True).stdout
-        for wanted in ("| 256       | quorumlock ", "quorumlock / floor", "all are back",
-                       "What is to be reached", "acquire p50 / floor, 1 in flight"):
+        for wanted in ("| 256       | quorumlock ", "plain / floor", "all are back", "| 20      | 20    | 0 ",
+                       "### Targets", "acquire p50, plain / floor, 1 in flight", "| 1024 in flight, 5 nodes"):
             assert wanted in said, f"{wanted!r} is not in:\n{said}"
         results = json.loads((directory / "all.json").read_text())
-        assert {row["contender"] for row in results["cycles"]} >= {"floor", "quorumlock_fenced"}
-        assert results["leases"][0]["valid"] == 2000, results["leases"]
-        assert results["storm"][0]["clients"] == 10 and results["machine"]["redis"]
+        assert {row["contender"] for row in results["cycles"]["rows"]} >= {"floor", "quorumlock_fenced"}
+        assert results["leases"]["rows"][0]["valid"] == 2000, results["leases"]
+        assert results["storm"]["rows"][0]["clients"] == 10 and results["storm"]["about"]["redis"]
         plots = list((directory / "plots").glob("*.svg"))
-        assert len(plots) == 4, plots
+        assert len(plots) == 5, plots
         for plot in plots:
             titles = xml.etree.ElementTree.parse(plot).iter("{http://www.w3.org/2000/svg}title")
-            assert sum(1 for _ in titles) == 12, plot  # three contenders at four loads
+            # Three contenders at five loads; client and servers at five loads, with leases, with waiters.
+            assert sum(1 for _ in titles) == (14 if plot.stem == "growth" else 15), plot
+        again = subprocess.run([SUITE, "--show", directory / "all.json", "--only", "cycles,crowds"],
+                               check=True, stdout=subprocess.PIPE, text=True).stdout
+        wanted = [line for line in said.splitlines() if line.startswith("| 1024 ")]
+        assert all(line in again for line in wanted[:3]), again
 
 
 if __name__ == "__main__":

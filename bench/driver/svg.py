@@ -84,7 +84,10 @@ def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: l
     room = (WIDTH - LEFT - RIGHT) / len(groups)
     width = room * 0.8 / len(series)
     for g, group in enumerate(groups):
-        text(LEFT + room * (g + 0.5), HEIGHT - BOTTOM + 18, group)
+        first, _, rest = group.partition(" ")
+        lines = [group] if 6.6 * len(group) < room or not rest else [first, rest]
+        for i, words in enumerate(lines):
+            text(LEFT + room * (g + 0.5), HEIGHT - BOTTOM + 18 + 13 * i, words)
         for i, name in enumerate(series):
             if (group, name) not in values:
                 continue

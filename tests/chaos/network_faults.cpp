@@ -52,8 +52,8 @@ std::string lose_both(Random&, Weather& weather) {
 std::string delay(Random& random, Weather& weather) {
   weather.to_node.delay = milliseconds(between(random, 5, 700));
   weather.from_node.delay = milliseconds(between(random, 5, 700));
-  return std::to_string(weather.to_node.delay.count()) + " ms there, " +
-         std::to_string(weather.from_node.delay.count()) + " ms back";
+  return std::to_string(weather.to_node.delay / 1ms) + " ms there, " +
+         std::to_string(weather.from_node.delay / 1ms) + " ms back";
 }
 std::string jitter(Random& random, Weather& weather) {
   weather.to_node.jitter = milliseconds(between(random, 20, 400));

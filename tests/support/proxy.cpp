@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <string>
 
+using namespace std::chrono_literals;
+
 namespace quorumlock::test {
 namespace {
 
@@ -136,7 +138,7 @@ std::size_t Proxy::connections(std::size_t node) const {
 void Proxy::run() {
   std::vector<pollfd> watched;
   while (!over_) {
-    int limit = -1;
+    std::chrono::nanoseconds limit{0};
     {
       const std::lock_guard lock(mutex_);
       const SteadyTime now = std::chrono::steady_clock::now();
@@ -144,7 +146,8 @@ void Proxy::run() {
       watch(watched);
       limit = patience(now);
     }
-    ::poll(watched.data(), watched.size(), limit);
+    const timespec most{limit / 1s, limit % 1s / 1ns};
+    ::ppoll(watched.data(), watched.size(), &most, nullptr);
     eventfd_t ignored = 0;
     (void)::eventfd_read(wake_.get(), &ignored);
     const std::lock_guard lock(mutex_);
@@ -178,7 +181,7 @@ void Proxy::note(const std::vector<pollfd>& watched) {
   }
 }
 
-int Proxy::patience(SteadyTime now) const {
+std::chrono::nanoseconds Proxy::patience(SteadyTime now) const {
   SteadyTime next = SteadyTime::max();
   for (const Place& place : places_) {
     for (const Connection& each : place.connections) {
@@ -186,9 +189,8 @@ int Proxy::patience(SteadyTime now) const {
                        each.from_node.due(place.weather.from_node)});
     }
   }
-  if (next == SteadyTime::max()) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - now).count();
-  return static_cast<int>(std::clamp<decltype(left)>(left, 0, 1000));
+  if (next == SteadyTime::max()) return 1s;  // whatever changes meanwhile wakes the thread
+  return std::clamp<std::chrono::nanoseconds>(next - now, 0ns, 1s);
 }
 
 void Proxy::turn(SteadyTime now) {

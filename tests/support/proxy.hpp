@@ -67,7 +67,8 @@ class Proxy {
   void run();
   void watch(std::vector<pollfd>& watched) const;
   void note(const std::vector<pollfd>& watched);
-  [[nodiscard]] int patience(SteadyTime now) const;
+  /// Returns how long nothing is due.
+  [[nodiscard]] std::chrono::nanoseconds patience(SteadyTime now) const;
   void turn(SteadyTime now);
   void accept(Place& place);
   /// Returns false if the connection is over.

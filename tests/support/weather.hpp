@@ -7,7 +7,7 @@ namespace quorumlock::test {
 
 /// How bytes travel one way through the proxy.
 struct Course {
-  std::chrono::milliseconds delay{0};
+  std::chrono::microseconds delay{0};
   std::chrono::milliseconds jitter{0};  ///< most that is added to the delay; drawn for each piece
   bool held = false;                    ///< nothing arrives until this ends; then everything does
   bool lost = false;                    ///< nothing arrives, ever: such a connection is reset later

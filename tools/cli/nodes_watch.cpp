@@ -15,6 +15,8 @@
 #include <tuple>
 #include <utility>
 
+#include "failure.hpp"
+
 namespace quorumlock::cli {
 namespace {
 
