@@ -39,7 +39,7 @@ std::vector<Measurement> take_turns(Field& field, const Load& load) {
       Measurement turn_of = run_cycles(contender, load.in_flight, load.cycles / turns + 1);
       const Work after = member.nodes->work();
       turn_of.servers = {after.cpu_us - before.cpu_us, after.bytes - before.bytes,
-                         after.script_us - before.script_us};
+                         after.script_us - before.script_us, after.command_us - before.command_us};
       results[whose].add(turn_of);
     }
   }
@@ -52,7 +52,8 @@ void print_round(int round, const Load& load, const Member& member, const Measur
       R"({"round":%d,"contender":"%s","in_flight":%d,"cycles":%lld,"cycles_per_s":%.1f,)"
       R"("cpu_us":%.4f,"user_us":%.4f,"acquire_p50_us":%.2f,"acquire_p99_us":%.2f,)"
       R"("acquire_p999_us":%.2f,"release_p50_us":%.2f,"release_p99_us":%.2f,)"
-      R"("release_p999_us":%.2f,"allocations":%.5f,"server_us":%.3f,"bytes":%.1f,"script_us":%.3f})"
+      R"("release_p999_us":%.2f,"allocations":%.5f,"server_us":%.3f,"bytes":%.1f,"script_us":%.3f,)"
+      R"("command_us":%.3f})"
       "\n",
       round, member.name.c_str(), load.in_flight, static_cast<long long>(of.cycles), of.rate(),
       of.cpu_us(), of.per_cycle(of.user_us), percentile_us(of.acquire_ns, 0.5),
@@ -61,7 +62,7 @@ void print_round(int round, const Load& load, const Member& member, const Measur
       percentile_us(of.release_ns, 0.999),
       allocations_counted() ? of.per_cycle(static_cast<double>(of.allocations)) : -1.0,
       of.per_cycle(of.servers.cpu_us), of.per_cycle(of.servers.bytes),
-      of.per_cycle(of.servers.script_us / nodes));
+      of.per_cycle(of.servers.script_us / nodes), of.per_cycle(of.servers.command_us / nodes));
   std::fflush(stdout);
 }
 

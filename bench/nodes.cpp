@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -170,8 +171,13 @@ Work Nodes::work() const {
     const std::string text = reply_to(node, {"INFO", "cpu", "stats", "commandstats"}).text;
     work.cpu_us += 1e6 * (number_in(text, "used_cpu_sys:") + number_in(text, "used_cpu_user:"));
     work.bytes += number_in(text, "total_net_input_bytes:");
-    const std::size_t scripts = text.find("cmdstat_evalsha:");
-    if (scripts != text.npos) work.script_us += number_in(text.substr(scripts), "usec=");
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      // The bench itself asks for INFO.
+      if (!line.starts_with("cmdstat_") || line.starts_with("cmdstat_info:")) continue;
+      double& into = line.starts_with("cmdstat_evalsha:") ? work.script_us : work.command_us;
+      into += number_in(line, "usec=");
+    }
     // The server counts this answer only after it has written the figures into it.
     work.bytes += number_in(text, "total_net_output_bytes:") + static_cast<double>(text.size());
   }

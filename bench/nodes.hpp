@@ -36,9 +36,10 @@ double number_in(const std::string& text, std::string_view name);
 
 /// What servers have done so far, all of them together.
 struct Work {
-  double cpu_us = 0;     ///< user and system time
-  double bytes = 0;      ///< that they received and sent
-  double script_us = 0;  ///< how long scripts ran
+  double cpu_us = 0;      ///< user and system time
+  double bytes = 0;       ///< that they received and sent
+  double script_us = 0;   ///< how long scripts ran
+  double command_us = 0;  ///< how long the commands ran that scripts or clients called
 };
 
 /// The bench's own redis-servers, enrolled, in a directory that the destructor removes.

@@ -91,6 +91,7 @@ void Measurement::add(const Measurement& other) {
   servers.cpu_us += other.servers.cpu_us;
   servers.bytes += other.servers.bytes;
   servers.script_us += other.servers.script_us;
+  servers.command_us += other.servers.command_us;
   acquire_ns.insert(acquire_ns.end(), other.acquire_ns.begin(), other.acquire_ns.end());
   release_ns.insert(release_ns.end(), other.release_ns.begin(), other.release_ns.end());
 }

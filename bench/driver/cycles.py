@@ -134,9 +134,10 @@ def show_nodes(run: Run, rows: Rows) -> None:
                           spread(rows.of("cycles_per_s", contender=name, in_flight=64)),
                           spread(rows.ratios("cycles_per_s", name, floor, in_flight=64)),
                           spread(rows.ratios("cpu_us", name, floor, in_flight=64)),
-                          spread(rows.of("script_us", contender=name, in_flight=64))])
+                          spread(rows.of("script_us", contender=name, in_flight=64)),
+                          spread(rows.of("command_us", contender=name, in_flight=64))])
     table(["on", "", "acquire us p50, 1 in flight", "/ floor", "cycles/s, 64 in flight", "/ floor",
-           "client CPU / floor", "scripts us a node and cycle"], shown)
+           "client CPU / floor", "scripts us a node and cycle", "commands"], shown)
     run.judge("a release on a node, us, 64 in flight, one node",
               rows.of("script_us", contender=f"{OURS}@1", in_flight=64), 0.95)
     run.judge("a fenced cycle on a node, us, 64 in flight, one node",
