@@ -87,6 +87,7 @@ enum class Mutant {
   mark_not_left,
   mark_not_left_of_sets,
   mark_not_looked_at,
+  extended_on_any_counters,
   readers_extended_by_token,
   // A client whose own clock stood still.
   nodes_blamed,

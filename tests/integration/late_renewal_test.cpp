@@ -9,7 +9,8 @@
 #include "support/proxy.hpp"
 
 // Renewals that the network delays: after the end of the lease they do nothing, and a key that they
-// set again after another client's hold is not extended by token.
+// set again after another client's hold is not extended by token. Nor is one that a late request to
+// acquire sets.
 namespace quorumlock::test {
 namespace {
 
@@ -138,6 +139,26 @@ TEST_F(LateRenewal, ATokenOfSeveralLocksIsNotExtendedAfterAnotherClientsHold) {
         fails_with(connect().extend(name, OwnerToken(lease->owner_token()), 10s), Errc::not_held));
   }
   weather({});
+}
+
+TEST_F(LateRenewal, ATokenIsNotExtendedByALateRequestToAcquire) {
+  // Nodes 0 to 2 grant the lock, and 1 and 2 lose it. Another client holds it on 1 to 4. Then the
+  // request reaches 3 and 4: a quorum has the token again, but not with one counter.
+  Coordinator coordinator = test::connect(held_up(proxy_));
+  warm(coordinator);
+  for (const std::size_t node : {3, 4}) proxy_.set(node, held);
+  Result<Lease> lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false});
+  ASSERT_TRUE(ok(lease));
+  for (const int node : {1, 2}) cluster().raw(node, {"DEL", key});
+  Coordinator another = connect();
+  Result<Lease> theirs = another.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(theirs));
+  ASSERT_TRUE(ok(theirs->release()));
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 1; }));
+  weather({});
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease->owner_token()) == 3; }));
+  EXPECT_TRUE(
+      fails_with(another.extend(key, OwnerToken(lease->owner_token()), 10s), Errc::not_held));
 }
 
 TEST_F(LateRenewal, ATokenOfADowngradedWriterIsNotExtendedAfterAnotherClientsHold) {

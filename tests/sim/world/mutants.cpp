@@ -163,6 +163,8 @@ const std::vector<KnownMutant>& known_mutants() {
        2000, Focus::tokens},
       {Mutant::mark_not_looked_at, "mark-not-looked-at",
        "an extend by token counts a node with the mark", 2000, Focus::tokens},
+      {Mutant::extended_on_any_counters, "extended-on-any-counters",
+       "an extend by token counts nodes whose counters differ", 5000, Focus::tokens},
       {Mutant::readers_extended_by_token, "readers-extended-by-token",
        "a reader is extended by its token, although its entry does not say when it was granted",
        20000, Focus::tokens},

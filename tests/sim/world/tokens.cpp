@@ -60,8 +60,7 @@ void Tokens::extended(const core::Extended& extended) {
   trace("operation ", one.number, " is extended by its token on ", extend.keys.front());
   ++figures_.by_token;
   for (const Operation& other : operations_) {
-    const bool after_it = !other.token.empty() && other.number != one.number &&
-                          other.began > one.won && other.won <= extend.asked;
+    const bool after_it = other.fence > one.fence && other.won <= extend.asked;
     if (!after_it || (other.terms.reads() && one.shared)) continue;
     for (const std::string& key : extend.keys) {
       if (!other.wants(key)) continue;

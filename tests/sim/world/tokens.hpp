@@ -18,7 +18,7 @@ class Tokens : Machine {
   /// Makes the nodes drop the keys of a lease: other clients take the lock for a moment, and the
   /// holder hears nothing. Then the holder renews, and another process extends its token.
   void usurp(std::size_t number);
-  /// Checks that an extend succeeds only if nobody else has had the lock since the token was won.
+  /// Checks that an extend succeeds only if nobody with a greater fencing token has had the lock.
   void extended(const core::Extended& extended);
 
  private:
