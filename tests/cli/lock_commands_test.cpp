@@ -1,3 +1,5 @@
+#include <quorumlock/coordinator.hpp>
+
 #include "cli/fixture.hpp"
 
 namespace quorumlock::test {

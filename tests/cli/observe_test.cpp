@@ -1,3 +1,5 @@
+#include <quorumlock/coordinator.hpp>
+
 #include "cli/fixture.hpp"
 
 // `quorumlock observe` prints the leader, and each change of it.
