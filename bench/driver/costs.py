@@ -97,7 +97,7 @@ def show_memory(run: Run, rows: Rows) -> None:
 def measure_leases(run: Run) -> Rows:
     sizes = ((2000, 1, 3),) if run.given.smoke else \
             ((1000, 10, 30), (20_000, 10, 30)) if run.short else \
-            ((1000, 60, 60), (100_000, 60, 60), (1_000_000, 300, 60))  # leases, seconds, ttl
+            ((1000, 30, 60), (100_000, 30, 60), (1_000_000, 120, 60))  # leases, seconds, ttl
     # Only root can give the servers real-time priority.
     alone = ["--real-time"] if os.geteuid() == 0 else []
     rows = Rows()
