@@ -8,6 +8,7 @@ import tempfile
 
 from driver.place import ROOT
 from driver.run import FENCED, FLOOR, Rows, Run
+from driver.svg import label
 from driver.text import spread, table
 
 PLAIN = "quorumlock_plain"
@@ -80,37 +81,39 @@ def show_growth(run: Run, _: Rows) -> None:
     figures = ("cpu_us", "server_us", "bytes", "acquire_p50_us", "acquire_p99_us")
     shown, plotted = [], {}
 
-    def add(words: str, rows: Rows, name: str, floor: str, load: int) -> None:
+    def plot(group: str, client: list, servers: list) -> None:
+        plotted[group, "the client"] = client
+        plotted[group, "all servers"] = servers
+
+    def add(words: str, group: str, rows: Rows, name: str, floor: str, load: int) -> None:
         row = [words]
         for figure in figures:
             row += [spread(rows.of(figure, contender=name, in_flight=load)).split(" ")[0],
                     spread(rows.ratios(figure, name, floor, in_flight=load)).split(" ")[0]]
         shown.append(row)
-        plotted[words.split(",")[0], "the client"] = rows.of("cpu_us", contender=name, in_flight=load)
-        plotted[words.split(",")[0], "all servers"] = rows.of("server_us", contender=name, in_flight=load)
+        plot(group, *(rows.of(figure, contender=name, in_flight=load) for figure in figures[:2]))
 
     for place in ("@1", "@3", "", "@7", "@9"):
         count = place[1:] or "5"
         if nodes.of("cpu_us", contender=FENCED + place):
-            add(f"{count} node{'s' if count != '1' else ''}, 64 in flight", nodes, FENCED + place,
-                FLOOR + place, 64)
+            words = f"{count} node{'s' if count != '1' else ''}"
+            add(f"{words}, 64 in flight", words, nodes, FENCED + place, FLOOR + place, 64)
     for load in cycles.names("in_flight"):
-        add(f"{load} in flight, 5 nodes", cycles, FENCED, FLOOR, load)
+        add(f"{load} in flight, 5 nodes", f"{load} at once", cycles, FENCED, FLOOR, load)
 
-    def add_alone(words: str, client: list, servers: list, size: list) -> None:
+    def add_alone(words: str, group: str, client: list, servers: list, size: list) -> None:
         shown.append([words, spread(client).split(" ")[0], "", spread(servers).split(" ")[0], "",
                       spread(size).split(" ")[0], "", "", "", "", ""])
-        plotted[words.split(",")[0], "the client"] = client
-        plotted[words.split(",")[0], "all servers"] = servers
+        plot(group, client, servers)
 
     for row in leases:
-        add_alone(f"{row['leases']:,} leases, a renewal", [row["client_us_per_renewal"]],
-                  [row["server_us_per_renewal"]], [])
+        add_alone(f"{row['leases']:,} leases, a renewal", f"{label(row['leases'])} leases",
+                  [row["client_us_per_renewal"]], [row["server_us_per_renewal"]], [])
     for waiters in crowds.names("waiters"):
         where = {"waiters": waiters, "names": 1, "busy_loops": 0}
         if crowds.of("cpu_us", **where):
-            add_alone(f"{waiters:,} waiters, a hand-over", *(crowds.of(figure, **where)
-                                                             for figure in ("cpu_us", "server_us", "bytes")))
+            add_alone(f"{waiters:,} waiters, a hand-over", f"{label(waiters)} waiters",
+                      *(crowds.of(figure, **where) for figure in figures[:3]))
     print("### How cost grows: a fenced lock (medians; / floor: of the least that a plain lock costs)\n")
     table(["with", "client CPU us", "/ floor", "all servers' CPU us", "/ floor", "bytes on the wire",
            "/ floor", "acquire us p50", "/ floor", "p99", "/ floor"], shown)

@@ -28,8 +28,7 @@ def text_of(sections: dict, run) -> str:
         for name, section in sections.items():
             rows = run.rows(name)
             if rows or section.measure is None:
-                if rows:
-                    run.about = run.results[name]["about"]
+                run.about = run.results.get(name, {"about": run.about})["about"]
                 section.show(run, rows)
     head = io.StringIO()
     with contextlib.redirect_stdout(head):

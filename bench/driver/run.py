@@ -37,7 +37,7 @@ class Run:
     def __init__(self, given: argparse.Namespace, results: dict):
         self.given = given
         self.results = results
-        self.about: dict = {}
+        self.about: dict = next((section["about"] for section in results.values()), {})
         self.judged: list[tuple[str, str, str, str]] = []
 
     @property

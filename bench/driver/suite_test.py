@@ -34,7 +34,8 @@ def main() -> None:
             titles = xml.etree.ElementTree.parse(plot).iter("{http://www.w3.org/2000/svg}title")
             # Three contenders at five loads; client and servers at five loads, with leases, with waiters.
             assert sum(1 for _ in titles) == (14 if plot.stem == "growth" else 15), plot
-        again = subprocess.run([SUITE, "--show", directory / "all.json", "--only", "cycles,crowds"],
+        again = subprocess.run([SUITE, "--show", directory / "all.json", "--only", "cycles,crowds",
+                                "--plots", directory / "plots"],
                                check=True, stdout=subprocess.PIPE, text=True).stdout
         wanted = [line for line in said.splitlines() if line.startswith("| 1024 ")]
         assert all(line in again for line in wanted[:3]), again

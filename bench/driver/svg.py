@@ -87,7 +87,8 @@ def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: l
         first, _, rest = group.partition(" ")
         lines = [group] if 6.6 * len(group) < room or not rest else [first, rest]
         for i, words in enumerate(lines):
-            text(LEFT + room * (g + 0.5), HEIGHT - BOTTOM + 18 + 13 * i, words)
+            text(LEFT + room * (g + 0.5), HEIGHT - BOTTOM + 18 + 13 * i, words,
+                 more="" if len(lines) == 1 else ' font-size="11"')
         for i, name in enumerate(series):
             if (group, name) not in values:
                 continue
