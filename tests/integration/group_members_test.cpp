@@ -47,6 +47,18 @@ class GroupMembers : public ::testing::Test {
   static bool all_done(MembersChange& change) {
     return std::ranges::all_of(look(change), &MembersReport::done);
   }
+  /// What an operator sees of a change that is not done, and the record of each node.
+  std::string told(MembersChange& change) {
+    std::string text;
+    for (const MembersReport& report : look(change)) {
+      text += report.group + ": " + report.next_step + "\n";
+      for (const Member& member : report.members) {
+        text += member.name + " " + std::string(to_string(member.state)) + "\n";
+      }
+    }
+    for (int node = 0; node < 9; ++node) text += std::to_string(node) + ": " + record(node) + "\n";
+    return text;
+  }
   static bool is_settled(MembersChange& change) {
     const Result<std::chrono::nanoseconds> left = change.settle();
     return left && *left == 0ns;
@@ -86,7 +98,7 @@ TEST_F(GroupMembers, OneGroupChangesAndTheOtherIsNotTouched) {
   EXPECT_TRUE(eventually([&] { return look(change)[0].old_clients().empty(); }));
   ASSERT_TRUE(ok(change.commit()));
   EXPECT_TRUE(eventually([&] { return is_settled(change); }));
-  EXPECT_TRUE(eventually([&] { return all_done(change); }));
+  EXPECT_TRUE(eventually([&] { return all_done(change); })) << told(change);
 
   EXPECT_TRUE(of_north->is_valid());
   EXPECT_TRUE(of_south->is_valid());
@@ -118,7 +130,7 @@ TEST_F(GroupMembers, BothGroupsChangeInOneGo) {
   Coordinator coordinator = connect(options(second));
   ASSERT_TRUE(ok(change.commit()));
   EXPECT_TRUE(eventually([&] { return is_settled(change); }));
-  EXPECT_TRUE(eventually([&] { return all_done(change); }));
+  EXPECT_TRUE(eventually([&] { return all_done(change); })) << told(change);
   cluster_.kill(0);
   cluster_.kill(3);
   EXPECT_TRUE(ok(coordinator.acquire(in("north"), {.wait = 20s})));
@@ -149,7 +161,7 @@ TEST_F(GroupMembers, AClientWithOtherGroupsIsRefusedBeforeDuringAndAfterAChange)
   ASSERT_TRUE(ok(change.commit(true)));
   EXPECT_TRUE(refuses({0, 1, 2}));
   EXPECT_TRUE(eventually([&] { return is_settled(change); }));
-  EXPECT_TRUE(eventually([&] { return all_done(change); }));
+  EXPECT_TRUE(eventually([&] { return all_done(change); })) << told(change);
   EXPECT_TRUE(refuses({0, 1, 6}));
   EXPECT_EQ(cluster_.holders(in("south")), 0);
   EXPECT_TRUE(ok(coordinator.acquire(in("south"), {.wait = 20s})));
