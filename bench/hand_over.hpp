@@ -12,11 +12,11 @@ namespace quorumlock::bench {
 /// Prints one JSON object a line.
 void print_hand_overs(const Nodes& nodes, int rounds);
 
-/// Measures crowds of one process: for each pair, so many waiters of so many locks, all of whom ask
-/// at the same moment. `served_s` is the time until each of them has had a lock, and has given it
-/// back at once; `jain` is how evenly as many turns as there are waiters were shared;
-/// `hand_overs_per_s` are those of as many turns after that. Times and bytes are per turn. Prints
-/// one JSON object a line.
+/// For each pair, lets that many waiters of one process ask for that many locks at the same moment.
+/// Each gives its lock back at once and asks again. `served_s` is the time until everybody has had
+/// a lock. `jain` says how evenly the first turns were shared, as many as there are waiters.
+/// `hand_overs_per_s` counts as many turns after that. CPU and bytes are per turn. Prints one JSON
+/// object a line.
 void print_crowds(const Nodes& nodes, int rounds,
                   const std::vector<std::pair<int, int>>& waiters_and_names);
 

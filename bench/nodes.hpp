@@ -24,8 +24,8 @@ struct NodesSettings {
   bool unix_sockets = false;
   bool tls = false;      ///< clients connect over TLS
   bool durable = false;  ///< appendonly yes, appendfsync always; else no persistence at all
-  int proxied = 0;       ///< so many of the last ones are behind a proxy: see Nodes::set_weather()
-  std::chrono::microseconds away{0};  ///< what bytes through a proxy take longer, each way
+  int proxied = 0;  ///< how many nodes, from the last one on, are behind a proxy: see set_weather()
+  std::chrono::microseconds away{0};  ///< the delay that the proxy adds, each way
   std::chrono::milliseconds max_ttl = std::chrono::seconds(30);  ///< the max_ttl of their enrolment
   std::vector<std::string> more = {};  ///< see local::ServerSettings::more
   auto operator<=>(const NodesSettings&) const = default;
