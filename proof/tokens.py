@@ -6,7 +6,9 @@ announced, and what an operator's scan has to read before a settle. Nobody lies 
 gets to its number; here a round is one number of one attempt, so that an attempt whose numbers differ has several
 rounds, and only one of them is won.
 
-A floor is a part of the counter here: it is a number that the node exceeds for every lock.
+Counters run out, and lists differ in fencing_memory. memory.py shows what is left of counters then: `kept`, a number that
+a node exceeds for as long as its absent counters begin by the memory of that list, or by a shorter. A floor is kept for
+any memory. A history may give a number as soon as it is above what is kept; on a real node the counter runs out before.
 """
 import z3
 import members
@@ -15,7 +17,7 @@ from members import Members, announced, blank, settled, unsettled
 
 class Tokens(Members):
     theorems = ["unique", "ordered by start", "ordered by holding"]
-    late = ["won at", "won late", "counter remembers epochs", "what was read of epochs", "what stood", "what was scanned",
+    late = ["won at", "won late", "counter remembers epochs", "what was read of epochs", "what was scanned",
             "what was scanned of epochs", "who wins later meets who won, or is greater"]
     variants = []
     uses = {
@@ -23,7 +25,6 @@ class Tokens(Members):
         "win: won late": ["won late", "younger votes", "what lives is younger", "epochs", "seen on a majority", "bases"],
         "win: counter remembers epochs": ["counter remembers epochs", "won at", "records", "epochs"],
         "win: what was read of epochs": ["what was read of epochs", "won at", "admitted", "epochs"],
-        "win: what stood": ["what stood", "won at", "admitted", "epochs"],
         "win: what was scanned": ["what was scanned", "won at", "a scan is late", "younger votes", "epochs",
                                   "seen on a majority", "bases"],
         "win: what was scanned of epochs": ["what was scanned of epochs", "won at", "a scan is late", "epochs"],
@@ -35,12 +36,14 @@ class Tokens(Members):
         "win: ordered by holding": [
             "ordered by holding", "votes after a holder", "who wins later meets who won, or is greater", "before"],
         "enrol: counter remembers votes": [
-            "counter remembers votes", "counter remembers epochs", "what was read", "what stood", "late enrolments, won",
-            "won at", "won", "by votes", "epochs", "seen on a majority", "admitted", "a node that waits"],
+            "counter remembers votes", "counter remembers epochs", "what was read", "what was read of epochs",
+            "late enrolments, won", "won at", "won", "by votes", "epochs", "seen on a majority", "admitted",
+            "a node that waits", "gone by clocks", "less is kept for longer"],
     }
     state = {
         **Members.state,
-        "counter": ("Node", "Number"),
+        "kept": ("Node", "List", "Number"),    # exceeded while absent counters begin by this list's memory, or a shorter
+        "gone": ("List", "Number"),            # so old that every node of which that is true exceeds it
         "base": ("Round", "Node", "Number"),   # the epoch of the last settled list in the record of the vote
         "at": ("Round", "Number"),             # the last settled epoch when the round was won (only for the proof)
         "reach": ("Round", "Number"),          # ... and the latest base of its votes (likewise)
@@ -50,7 +53,6 @@ class Tokens(Members):
         "noted": ("Client", "Node", "Bool"),   # the record that it has noted is the one that the node has
         "read": ("Client", "Node", "Node", "Bool"),   # for the first node, the counter of the second
         "greatest": ("Client", "Node", "Number"),     # ... of those read
-        "stood": ("Client", "Node", "Bool"),          # a voucher stood at what is going to be written
         "scanned": ("Client", "Number", "Node", "Bool"),  # for this epoch's settle, the counter of the node ...
         "checked": ("Client", "Number", "Node", "Bool"),  # ... whose record was then found to be the same still
         "top": ("Client", "Number", "Number"),            # the greatest of those
@@ -60,6 +62,7 @@ class Tokens(Members):
         super().__init__(world)
         self.number = world.fresh("number", "Round", "Number")
         self.conflict = world.fresh("conflict", "Round", "Round", "Bool")
+        self.memory = world.fresh("memory", "List", "Number")  # fencing_memory
 
     def axioms(self):
         w = self.w
@@ -81,26 +84,57 @@ class Tokens(Members):
         """This vote has decided a token, or may still do so."""
         return z3.And(s.voted(r, n), z3.Or(self.under_way(s, r), z3.And(s.won(r), self.one_of(n, s.by(r)))))
 
-    def is_above(self, s, number, r, e):
-        """A number of epoch e is not below r's, unless r's votes are a majority of that epoch's list."""
-        return z3.Or(number >= self.number(r), self.holds(s.by(r), s.governs(e)))
+    def is_above(self, s, numbers, r, e):
+        """One of these numbers of epoch e is not below r's, unless r's votes are a majority of that epoch's list."""
+        return z3.Or(*[number >= self.number(r) for number in numbers], self.holds(s.by(r), s.governs(e)))
+
+    def longer(self, l, k):
+        return z3.If(self.memory(l) > self.memory(k), l, k)
+
+    def shorter(self, l, k):
+        return z3.If(self.memory(l) > self.memory(k), k, l)
+
+    def due(self, phase, epoch, came, to):
+        """For this list's memory a node with this record keeps what it has to. Its absent counters begin by the shorter
+        of both lists' until the settle, which is no longer than this."""
+        return z3.If(phase == settled, to, came)
+
+    def due_of(self, s, n):
+        return self.due(*self.record(s, n))
+
+    def writes(self, s, n, number, life):
+        """What the nodes keep once n has written this number into its counter, which lives for this list's memory."""
+        most = lambda l: z3.If(number > s.kept(n, l), number, s.kept(n, l))
+        return lambda m, l: z3.If(m == n, z3.If(self.memory(l) <= self.memory(life), most(l), s.gone(l)), s.kept(m, l))
+
+    def life_of(self, s, n):
+        phase, _, came, to = self.record(s, n)
+        longer = self.w.rule("until the settle a counter lives for the longer memory", self.longer(came, to),
+                             self.shorter(came, to))
+        return z3.If(phase == settled, to, longer)
+
+    def is_found(self, s, n, found):
+        """This node's floor or its counter: what it exceeds and is not there is gone by clocks."""
+        return z3.Or(s.phase(n) == blank, self.w.all("List", lambda l: z3.Or(
+            found >= s.kept(n, l), s.gone(l) >= s.kept(n, l))))
 
     # --- The invariant ---------------------------------------------------------------------------
 
     def initial(self, s):
         w = self.w
         return super().initial(s) + [
-            w.all("Node", lambda n: s.counter(n) == 0),
+            w.all("Node", "List", lambda n, l: s.kept(n, l) == 0), w.all("List", lambda l: s.gone(l) == 0),
             w.all("Round", "Round", lambda r, t: z3.Not(z3.Or(s.after(r, t), s.before(r, t)))),
-            w.all("Client", "Node", lambda p, n: z3.Not(z3.Or(s.noted(p, n), s.stood(p, n)))),
+            w.all("Client", "Node", lambda p, n: z3.Not(s.noted(p, n))),
             w.all("Client", "Node", "Node", lambda p, n, m: z3.Not(z3.Or(s.read(p, n, m), s.vouched(p, n, m)))),
             w.all("Client", "Number", "Node", lambda p, e, n: z3.Not(z3.Or(s.scanned(p, e, n), s.checked(p, e, n)))),
         ]
 
     def invariant(self, s):
         w = self.w
-        above = lambda number, r, e: self.is_above(s, number, r, e)
-        known = lambda p, e, n: z3.Or(s.checked(p, e, n), z3.And(s.scanned(p, e, n), s.noted(p, n)))
+        above = lambda numbers, r, e: self.is_above(s, numbers, r, e)
+        known = lambda p, e, n: z3.Or(s.checked(p, e, n), z3.And(s.scanned(p, e, n), s.noted(p, n), self.has_come(s, n, e)))
+        as_due = lambda p, n: self.due(*self.admitted(s, p, n))
         as_base = lambda p, n: self.base_of(s.as_phase(p, n), s.as_epoch(p, n))
         equal = lambda p, n, m: z3.And(*[a == b for a, b in zip(self.record(s, m), self.admitted(s, p, n))])
         mine = {
@@ -115,10 +149,15 @@ class Tokens(Members):
                     self.one_of(n, s.by(r)), self.one_of(n, s.by(t)), s.voted(r, n), s.voted(t, n)))))),
             # At a node that votes.
             "counter remembers votes": w.all("Round", "Node", lambda r, n: z3.Implies(
-                z3.And(self.counts(s, r, n), s.phase(n) != blank), s.counter(n) >= self.number(r))),
+                z3.And(self.counts(s, r, n), s.phase(n) != blank), s.kept(n, self.due_of(s, n)) >= self.number(r))),
             "counter remembers epochs": w.all("Round", "Node", lambda r, n: z3.Implies(
                 z3.And(s.won(r), s.phase(n) != blank, self.base_of(s.phase(n), s.epoch(n)) >= s.at(r)),
-                above(s.counter(n), r, self.base_of(s.phase(n), s.epoch(n))))),
+                above([s.kept(n, self.due_of(s, n))], r, self.base_of(s.phase(n), s.epoch(n))))),
+            "gone by clocks": z3.And(w.all("Node", "List", lambda n, l: z3.Implies(
+                s.phase(n) != blank, s.kept(n, l) >= s.gone(l))), w.all("List", lambda l: s.gone(l) >= 0)),
+            "less is kept for longer": z3.And(w.all("Node", "List", "List", lambda n, l, k: z3.Implies(
+                self.memory(l) <= self.memory(k), s.kept(n, l) >= s.kept(n, k))), w.all("List", "List", lambda l, k: z3.Implies(
+                self.memory(l) <= self.memory(k), s.gone(l) >= s.gone(k)))),
             # Of votes.
             "one vote for a number": w.all("Round", "Round", "Node", lambda r, t, n: z3.Implies(
                 z3.And(r != t, self.counts(s, r, n), self.counts(s, t, n)), self.number(r) != self.number(t))),
@@ -152,14 +191,13 @@ class Tokens(Members):
             "a node that waits": w.all("Client", "Node", "Round", lambda p, n, r: z3.Implies(
                 z3.And(s.admits(p, n), s.voted(r, n)), z3.Not(self.under_way(s, r)))),
             "what was read": w.all("Client", "Node", "Node", "Round", lambda p, n, m, r: z3.Implies(
-                z3.And(s.admits(p, n), z3.Or(s.vouched(p, n, m), z3.And(s.read(p, n, m), s.noted(p, m))), s.won(r),
-                       self.one_of(n, s.by(r)), self.one_of(m, s.by(r))), s.greatest(p, n) >= self.number(r))),
+                z3.And(s.admits(p, n), z3.Or(s.vouched(p, n, m), z3.And(s.read(p, n, m), s.noted(p, m), equal(p, n, m))),
+                       s.won(r), self.one_of(n, s.by(r)), self.one_of(m, s.by(r))),
+                z3.Or(s.greatest(p, n) >= self.number(r), s.gone(as_due(p, n)) >= self.number(r)))),
             "what was read of epochs": w.all("Client", "Node", "Node", "Round", lambda p, n, m, r: z3.Implies(
-                z3.And(s.admits(p, n), s.read(p, n, m), s.noted(p, m), equal(p, n, m), s.won(r),
-                       as_base(p, n) >= s.at(r)), above(s.greatest(p, n), r, as_base(p, n)))),
-            "what stood": w.all("Client", "Node", "Round", lambda p, n, r: z3.Implies(
-                z3.And(s.admits(p, n), s.stood(p, n), s.won(r), as_base(p, n) >= s.at(r)),
-                above(s.greatest(p, n), r, as_base(p, n)))),
+                z3.And(s.admits(p, n), z3.Or(s.vouched(p, n, m), z3.And(s.read(p, n, m), s.noted(p, m), equal(p, n, m))),
+                       s.won(r), as_base(p, n) >= s.at(r)),
+                above([s.greatest(p, n), s.gone(as_due(p, n))], r, as_base(p, n)))),
             # What a voucher does not know of a decision, it said before that, and the node's votes are older still.
             "late enrolments": w.all("Client", "Node", "Node", "Round", "Number", lambda p, n, m, r, k: z3.Implies(
                 z3.And(s.admits(p, n), s.vouched(p, n, m), k >= 1, s.decided(k), self.one_of(m, s.seen(k)),
@@ -173,11 +211,14 @@ class Tokens(Members):
                 z3.And(e >= 1, s.decided(e), z3.Implies(s.older(r, e), z3.Not(self.lives(s, r)))))),
             "what was scanned": w.all("Client", "Number", "Node", "Round", lambda p, e, n, r: z3.Implies(
                 z3.And(known(p, e, n), s.won(r), self.one_of(n, s.by(r)), s.at(r) <= e),
-                above(s.top(p, e), r, e))),
+                above([s.top(p, e), s.gone(s.governs(e))], r, e))),
             "what was scanned of epochs": w.all("Client", "Number", "Node", "Round", lambda p, e, n, r: z3.Implies(
-                z3.And(z3.Or(s.checked(p, e, n), z3.And(s.scanned(p, e, n), s.noted(p, n), self.is_at(s, n, e))),
+                z3.And(z3.Or(s.checked(p, e, n), z3.And(s.scanned(p, e, n), s.noted(p, n), self.has_come(s, n, e))),
                        self.one_of(n, s.seen(e)), s.won(r), s.at(r) < e),
-                z3.Or(above(s.top(p, e), r, e), self.holds(s.by(r), s.governs(e - 1))))),
+                z3.Or(above([s.top(p, e), s.gone(s.governs(e))], r, e), self.holds(s.by(r), s.governs(e - 1))))),
+            "what was scanned of itself": w.all("Client", "Number", "Node", "Round", lambda p, e, n, r: z3.Implies(
+                z3.And(self.was_scanned(s, p, e, n), self.counts(s, r, n)),
+                z3.Or(s.top(p, e) >= self.number(r), s.kept(n, s.to(n)) >= self.number(r)))),
         }
         return mine
 
@@ -191,15 +232,17 @@ class Tokens(Members):
         return guards, after.but(after=lambda t, u: z3.If(t == r, s.won(u), s.after(t, u)))
 
     def do_vote(self, s, r: "Round", n: "Node", tag: "Number"):
-        """acquire.lua or raise.lua: the number is greater than the counter."""
+        """acquire.lua or raise.lua: the number is greater than what the node exceeds."""
         guards, after = super().do_vote(s, r, n, tag)
         w = self.w
         alone = w.all("Round", lambda t: z3.Implies(
             z3.And(self.conflict(r, t), s.voted(t, n)), z3.Not(self.lives(s, t))))
-        return [*guards, w.rule("a vote raises the counter", self.number(r) > s.counter(n),
-                                self.number(r) >= s.counter(n)),
+        begins = w.rule("until the settle an absent counter begins by the shorter memory", self.due_of(s, n),
+                        z3.If(s.phase(n) == unsettled, self.longer(s.came(n), s.to(n)), self.due_of(s, n)))
+        return [*guards, w.rule("a vote raises the counter", self.number(r) > s.kept(n, begins),
+                                self.number(r) >= s.kept(n, begins)),
                 w.rule("T: of conflicting attempts a node votes for one at a time", alone)], after.but(
-            counter=lambda m: z3.If(m == n, self.number(r), s.counter(m)),
+            kept=self.writes(s, n, self.number(r), self.life_of(s, n)),
             base=lambda t, m: z3.If(z3.And(t == r, m == n), self.base_of(s.phase(n), s.epoch(n)), s.base(t, m)))
 
     def do_win(self, s, r: "Round", q: "Voters", last: "Node", far: "Node"):
@@ -215,15 +258,37 @@ class Tokens(Members):
             at=lambda t: z3.If(t == r, s.now, s.at(t)), reach=lambda t: z3.If(t == r, b, s.reach(t)),
             before=lambda t, u: z3.Or(s.before(t, u), z3.And(u == r, s.won(t))))
 
+    def do_replant(self, s, r: "Round", n: "Node"):
+        """renew.lua, renew_all.lua: a lease's key is set anew, and a counter that is less becomes its token."""
+        sunk = lambda m, l: z3.If(m == n, self.number(r), s.kept(m, l))
+        return [s.won(r), self.lives(s, r), s.phase(n) != blank], s.but(kept=self.w.rule(
+            "a counter that is there begins by clocks, too, if it is less", self.writes(s, n, 0, self.life_of(s, n)), sunk))
+
+    def do_time_passes(self, s):
+        """What is gone is exceeded by all. (Counters run out, of which nothing else is left.)"""
+        w = self.w
+        gone = w.fresh("gone", "List", "Number")
+        return [w.all("List", lambda l: gone(l) >= s.gone(l)), w.all("List", "List", lambda l, k: z3.Implies(
+            self.memory(l) <= self.memory(k), gone(l) >= gone(k)))], s.but(
+            gone=gone, kept=lambda n, l: z3.If(gone(l) > s.kept(n, l), gone(l), s.kept(n, l)))
+
     # --- Operators -------------------------------------------------------------------------------
 
     def become(self, s, n, phase, epoch, came, to):
         """The record is another text then."""
         return super().become(s, n, phase, epoch, came, to).but(noted=lambda p, m: z3.And(s.noted(p, m), m != n))
 
-    def is_at(self, s, n, e):
-        """The node is not further on than epoch e: otherwise there is nothing left to settle."""
-        return self.base_of(s.phase(n), s.epoch(n)) <= e
+    def has_come(self, s, n, e):
+        """The node is committed to what governs in epoch e, or has settled it, and is not further on: otherwise there
+        is nothing left to settle."""
+        return z3.And(s.phase(n) != blank, s.epoch(n) == e, z3.Implies(s.phase(n) == unsettled, s.to(n) == s.governs(e)))
+
+    def grows(self, s, e):
+        return self.memory(s.governs(e)) > self.memory(s.governs(e - 1))
+
+    def was_scanned(self, s, p, e, n):
+        """The node's own counters were read since it is committed."""
+        return z3.And(s.scanned(p, e, n), s.noted(p, n), s.phase(n) == unsettled, self.has_come(s, n, e))
 
     def do_note(self, s, p: "Client", n: "Node"):
         """A client reads the node's record. What it has read there before is not covered by this record."""
@@ -235,50 +300,60 @@ class Tokens(Members):
             read=lambda q, o, m: z3.And(s.read(q, o, m), fresh(q, m)),
             scanned=lambda q, e, m: z3.And(s.scanned(q, e, m), fresh(q, m)))
 
-    def do_scan(self, s, p: "Client", e: "Number", n: "Node"):
+    def do_scan(self, s, p: "Client", e: "Number", n: "Node", found: "Number"):
         """An operator reads the counters of a node, whatever it is by now."""
         w = self.w
-        ended = w.all("Round", lambda r: z3.Implies(s.older(r, e), z3.Not(self.lives(s, r))))
+        waited = w.all("Round", lambda r: z3.Implies(s.older(r, e), z3.Not(self.lives(s, r))))
         here = lambda q, f: z3.And(q == p, f == e)
-        return [e >= 1, s.decided(e), w.rule("T: the scan comes after the wait", ended)], s.but(
+        expired = s.gone(s.governs(e - 1))
+        number = w.rule("the floor of a longer memory is above what has expired", z3.If(
+            z3.And(self.grows(s, e), expired > found), expired, found), found)
+        return [e >= 1, s.decided(e), self.is_found(s, n, found), waited], s.but(
             scanned=lambda q, f, m: z3.Or(s.scanned(q, f, m), z3.And(here(q, f), m == n)),
-            top=lambda q, f: z3.If(z3.And(here(q, f), s.counter(n) > s.top(q, f)), s.counter(n), s.top(q, f)))
+            top=lambda q, f: z3.If(z3.And(here(q, f), number > s.top(q, f)), number, s.top(q, f)))
 
     def do_check(self, s, p: "Client", e: "Number", n: "Node"):
         """The record is the one that was noted before."""
         w = self.w
-        return [s.scanned(p, e, n), s.phase(n) != blank, self.is_at(s, n, e),
+        return [s.scanned(p, e, n), self.has_come(s, n, e),
                 w.rule("the record of a node that was scanned is compared", s.noted(p, n))], s.but(
             checked=lambda q, f, m: z3.Or(s.checked(q, f, m), z3.And(q == p, f == e, m == n)))
 
-    def do_settle(self, s, n: "Node", e: "Number", p: "Client", x: "Voters"):
-        """The node gets the greatest number of a majority of the list before."""
+    def own(self, s, n, e, o):
+        """While fencing_memory grows: what the node wrote before it was committed does not live for the new one."""
+        return self.w.rule("a node's own counters are read before a longer memory is settled on it",
+                           z3.Implies(self.grows(s, e), self.was_scanned(s, o, e, n)))
+
+    def takes(self, s, n, e, p, o):
+        """The floor of what the two have read. It is kept for any memory."""
+        most = lambda a, b: z3.If(a > b, a, b)
+        return lambda m, l: z3.If(m == n, most(s.kept(m, l), most(s.top(p, e), s.top(o, e))), s.kept(m, l))
+
+    def do_settle(self, s, n: "Node", e: "Number", p: "Client", x: "Voters", o: "Client"):
+        """The node gets the greatest number of a majority of the list before, and its own."""
         guards, after = super().do_settle(s, n, e)
         w = self.w
         all_of = w.all("Node", lambda m: z3.Implies(self.one_of(m, x), s.checked(p, e, m)))
         some = w.some("Node", lambda m: self.one_of(m, x))
-        counter = w.rule("a settled node has the scan's number",
-                         z3.If(s.top(p, e) > s.counter(n), s.top(p, e), s.counter(n)), s.counter(n))
-        return [*guards, all_of, some, w.look_at(s.governs(e - 1), s.seen(e)),
-                w.rule("a majority of the old list is scanned", self.holds(x, s.governs(e - 1)))], after.but(
-            counter=lambda m: z3.If(m == n, counter, s.counter(m)))
+        kept = w.rule("a settled node has the scan's number", self.takes(s, n, e, p, o), s.kept)
+        return [*guards, all_of, some, w.look_at(s.governs(e - 1), s.governs(e), s.seen(e)), self.own(s, n, e, o),
+                w.rule("a majority of the old list is scanned", self.holds(x, s.governs(e - 1)))], after.but(kept=kept)
 
-    def do_follow(self, s, n: "Node", m: "Node", e: "Number", p: "Client", x: "Voters"):
+    def do_follow(self, s, n: "Node", m: "Node", e: "Number", p: "Client", x: "Voters", o: "Client"):
         """The floor of a node that has settled is at least the number of the scan with which it, or the nodes that
         vouched for it, settled. The node takes that floor."""
         guards, after = super().do_follow(s, n, m, e)
         w = self.w
-        return [*guards, w.all("Node", lambda o: z3.Implies(self.one_of(o, x), s.checked(p, e, o))),
-                w.some("Node", lambda o: self.one_of(o, x)), w.look_at(s.governs(e - 1), s.seen(e)),
-                self.holds(x, s.governs(e - 1))], after.but(
-            counter=lambda o: z3.If(z3.And(o == n, s.top(p, e) > s.counter(n)), s.top(p, e), s.counter(o)))
+        return [*guards, w.all("Node", lambda u: z3.Implies(self.one_of(u, x), s.checked(p, e, u))),
+                w.some("Node", lambda u: self.one_of(u, x)), w.look_at(s.governs(e - 1), s.governs(e), s.seen(e)),
+                self.own(s, n, e, o), self.holds(x, s.governs(e - 1))], after.but(
+            kept=self.takes(s, n, e, p, o))
 
     # --- Nodes that forget -----------------------------------------------------------------------
 
-    def do_forget(self, s, n: "Node", left: "Number"):
-        """Its counters may be anything."""
+    def do_forget(self, s, n: "Node"):
         guards, after = super().do_forget(s, n)
-        return guards, after.but(counter=lambda m: z3.If(m == n, left, s.counter(m)), noted=self.one_enrolment(s, after))
+        return guards, after.but(kept=lambda m, l: z3.If(m == n, 0, s.kept(m, l)), noted=self.one_enrolment(s, after))
 
     def one_enrolment(self, s, after):
         """Without a nonce the record of the next enrolment is the same text."""
@@ -292,33 +367,35 @@ class Tokens(Members):
         outlasts = w.all("Round", lambda r: z3.Implies(s.voted(r, n), z3.Not(self.under_way(s, r))))
         this = lambda q, m: z3.And(q == p, m == n)
         return [*guards, w.rule("T: a quarantine outlasts the votes that were forgotten", outlasts)], after.but(
-            greatest=lambda q, m: z3.If(this(q, m), s.counter(n), s.greatest(q, m)),
-            read=lambda q, m, o: z3.And(s.read(q, m, o), z3.Not(this(q, m))),
-            stood=lambda q, m: z3.And(s.stood(q, m), z3.Not(this(q, m))))
+            greatest=lambda q, m: z3.If(this(q, m), 0, s.greatest(q, m)),
+            read=lambda q, m, o: z3.And(s.read(q, m, o), z3.Not(this(q, m))))
 
-    def do_read(self, s, p: "Client", n: "Node", m: "Node"):
+    def do_read(self, s, p: "Client", n: "Node", m: "Node", found: "Number"):
         """For the node n the client reads the counters of m, whatever that is by now."""
         this = lambda q, o: z3.And(q == p, o == n)
-        return [s.admits(p, n)], s.but(
+        return [s.admits(p, n), self.is_found(s, m, found)], s.but(
             read=lambda q, o, u: z3.Or(s.read(q, o, u), z3.And(this(q, o), u == m)),
-            greatest=lambda q, o: z3.If(z3.And(this(q, o), s.counter(m) > s.greatest(q, o)), s.counter(m), s.greatest(q, o)))
+            greatest=lambda q, o: z3.If(z3.And(this(q, o), found > s.greatest(q, o)), found, s.greatest(q, o)))
 
     def do_vouch(self, s, p: "Client", n: "Node", m: "Node"):
-        """The record is the one that was noted, and vouches for what is written."""
+        """The record is the one that was noted, and is what is written."""
         guards, after = super().do_vouch(s, p, n, m)
         equal = z3.And(*[a == b for a, b in zip(self.record(s, m), self.admitted(s, p, n))])
-        return [*guards, s.read(p, n, m), s.noted(p, m)], after.but(
-            stood=lambda q, o: z3.Or(s.stood(q, o), z3.And(q == p, o == n, equal)))
+        return [*guards, s.read(p, n, m), s.noted(p, m), self.w.rule("a voucher stands at what is written", equal)], after
 
-    def do_enrol(self, s, p: "Client", n: "Node", v: "Voters"):
+    def do_enrol(self, s, p: "Client", n: "Node", v: "Voters", old: "List"):
+        """The counters that are copied live for the longer memory. Where there are some as great that live for an older
+        list's memory, left from before or written by another client, their lives are prolonged."""
         guards, after = super().do_enrol(s, p, n, v)
         w = self.w
-        counter = w.rule("counters are repaired", z3.If(s.greatest(p, n) > s.counter(n), s.greatest(p, n), s.counter(n)),
-                         s.counter(n))
+        phase, _, came, to = self.admitted(s, p, n)
+        life = z3.If(phase == settled, to, self.longer(came, to))
+        life = w.rule("a repair prolongs the life of a counter that is as great", life, self.shorter(life, old))
+        found = lambda l: z3.And(s.greatest(p, n) > s.gone(l), self.memory(l) <= self.memory(life))
+        kept = w.rule("counters are repaired", lambda l: z3.If(found(l), s.greatest(p, n), s.gone(l)), s.gone)
         base = self.base_of(s.as_phase(p, n), s.as_epoch(p, n))
-        return [*guards, w.rule("a voucher stands at what is written", s.stood(p, n)),
-                w.look_at(s.governs(base), s.governs(base + 1), s.seen(base + 1), s.seen(base + 2))], after.but(
-            counter=lambda m: z3.If(m == n, counter, s.counter(m)), noted=self.one_enrolment(s, after))
+        return [*guards, w.look_at(s.governs(base), s.governs(base + 1), s.seen(base + 1), s.seen(base + 2))], after.but(
+            kept=lambda m, l: z3.If(m == n, kept(l), s.kept(m, l)), noted=self.one_enrolment(s, after))
 
 
 # --- Histories in a small world: mostly n1, n2 and n3 become n1, n2 and n4 -----------------------------------
@@ -345,6 +422,7 @@ def scan(*nodes, client="client2"):
 
 
 five = {**four, "Node": 5}
+six = {**four, "Round": 3}
 five_to_three = "announce node1; announce node2; announce node3; commit node1; commit node2; commit node3; look; "
 commit = "announce node1; announce node2; commit node1; commit node2; look; "
 settle = "settle node1 1 client2; settle node2 1 client2; "
@@ -356,7 +434,18 @@ def later_is_greater(model, s):
     return z3.And(s.after(t, r), s.won(t), model.number(t) > model.number(r))
 
 
+def expires(model, s):
+    """fencing_memory grows, and the first token has expired by the old one only."""
+    r, t = model.w.elements("Round")
+    old, new = (s.governs(e) for e in model.w.elements("Number")[:2])
+    return z3.And(later_is_greater(model, s), model.memory(old) < model.memory(new), s.gone(new) < model.number(r),
+                  s.gone(old) >= model.number(r))
+
+
 possible = [
+    ("tokens grow while the list changes, and the first one expires", four,
+     attempt("round1", "node2", "node3") + "replant round1 node1; pass round1; time_passes; " + commit
+     + scan("node1", "node2") + settle + new + attempt("round2", "node1", "node4"), expires),
     ("tokens grow while the list changes", four,
      attempt("round1", "node2", "node3") + "pass round1; " + commit + scan("node1", "node2") + settle + new
      + attempt("round2", "node1", "node4"), later_is_greater),
@@ -404,9 +493,6 @@ broken = {
          + scan("node1", "node2", "node3") + "settle node3 1 client2; " + repaired("node4", settled_1, ["node1", "node2"])
          + "forget node1; " + repaired("node1", settled_1, ["node2", "node4"]) + attempt("round2", "node1", "node4")),
     # Five become three, in which n1 and n2 are a majority. The token stands on n3, n4 and n5.
-    "T: the scan comes after the wait":
-        (five, "begin round1; vote round1 node3; " + five_to_three + scan("node1", "node4", "node5")
-         + "vote round1 node4; vote round1 node5; win round1; pass round1; " + settle + attempt("round2", "node1", "node2")),
     "the record of a node that was scanned is compared":
         (five, attempt("round1", "node3", "node4", "node5") + "pass round1; announce node4; commit node4; " + five_to_three
          + "forget node3; scan client2 1 node3; " + repaired("node3", unsettled_1, ["node1", "node2", "node4"])
@@ -417,4 +503,26 @@ broken = {
     "a settled node has the scan's number":
         (five, attempt("round1", "node3", "node4", "node5") + "pass round1; " + five_to_three
          + scan("node1", "node2", "node3") + settle + attempt("round2", "node1", "node2")),
+    # From here on list 2 has a longer fencing_memory.
+    "the floor of a longer memory is above what has expired":
+        (four, attempt("round1", "node2", "node3") + "pass round1; time_passes; " + commit + scan("node1", "node2") + settle
+         + attempt("round2", "node1", "node2")),
+    "until the settle an absent counter begins by the shorter memory":
+        (four, attempt("round1", "node1", "node2") + "pass round1; time_passes; " + commit + attempt("round2", "node1", "node2")),
+    "until the settle a counter lives for the longer memory":
+        (four, commit + scan("node1", "node2") + attempt("round1", "node1", "node2") + "pass round1; " + settle
+         + attempt("round2", "node1", "node2")),
+    # n3 votes while it is announced. A withdrawal comes late, and what n3 writes then lives for the old memory only.
+    "a node's own counters are read before a longer memory is settled on it":
+        (six, "announce node3; " + commit + scan("node1", "node2") + attempt("round1", "node2", "node3")
+         + "withdraw node3; begin round2; vote round2 node3; settle node1 1 client2; settle node3 1 client2; "
+         + attempt("round3", "node1", "node3")),
+    # List 2 was there before list 1.
+    "a repair prolongs the life of a counter that is as great":
+        (four, attempt("round1", "node1", "node2") + "pass round1; forget node1; "
+         + repaired("node1", settled_0, ["node2", "node3"]) + attempt("round2", "node1", "node3")),
+    # Two permits of a semaphore. Nobody took one for long, and the counters are gone. The first holder's keys are set anew.
+    "a counter that is there begins by clocks, too, if it is less":
+        (six, attempt("round1", "node1", "node2") + attempt("round2", "node1", "node2") + "time_passes; "
+         "replant round1 node1; replant round1 node2; " + attempt("round3", "node1", "node2")),
 }

@@ -145,6 +145,11 @@ enum class Mutant {
   unsettled_waits_for_the_old,
   announced_waits_for_the_new,
   longer_memory_at_once,
+  shorter_life_at_once,
+  expired_not_in_the_floor,
+  lives_not_prolonged,
+  lesser_counter_believed,
+  raised_below_the_floor,
   forgotten_max_ttl_ignored,
   // Planted in the simulated network.
   release_overtakes,

@@ -250,6 +250,7 @@ core::Duration Membership::longest_max_ttl() const {
 
 core::Duration Membership::longest_memory() const {
   if (phase == ListPhase::settled) return to_terms.memory();
+  if (planted(Mutant::shorter_life_at_once)) return shortest_memory();
   return std::max(from_terms.memory(), to_terms.memory());
 }
 

@@ -30,8 +30,8 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {sets_in_part, &acquire_all_script, "if not granted then return",
        "if not granted and n == 1 then return"},
       {fence_of_the_first_lock_only, &acquire_all_script,
-       "last = math.max(last, counter or time - ARGV[15] * 500)",
-       "if i == 1 then last = math.max(last, counter or time - ARGV[15] * 500) end"},
+       "last = math.max(last, counter or 0, time - ARGV[15] * 500)",
+       "if i == 1 then last = math.max(last, counter or 0, time - ARGV[15] * 500) end"},
       {first_lock_read_only, &acquire_all_script, "granted = false",
        "granted = granted and reads and i > 1"},
 
@@ -121,6 +121,13 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "if greatest >= fence then return {greatest > fence and 1 or 0, fence, time} end"},
       {raise_not_strict, &raise_script, "if greatest >= fence then", "if greatest > fence then"},
 
+      {raised_below_the_floor, &raise_script, "greatest, ours = tonumber(ARGV[4]), true",
+       "greatest, ours = 0, true"},
+      {lesser_counter_believed, &acquire_script, "math.max(counter or 0, begins, seen, floor)",
+       "math.max(counter or begins, seen, floor)"},
+      {lesser_counter_believed, &acquire_all_script, "counter or 0, time - ARGV[15] * 500",
+       "counter or time - ARGV[15] * 500"},
+      {lives_not_prolonged, &repair_script, "elseif found[i] then", "elseif false then"},
       {raised_for_anybody, &raise_script, "if not ours then return {3, greatest, time} end", ""},
 
       // Once per period.

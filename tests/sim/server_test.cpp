@@ -181,6 +181,65 @@ TEST_F(ServerTest, ScansInSteps) {
   }
 }
 
+// Scripts at a time of their own choice: a counter of fencing tokens against the clock of its node,
+// which is at 1000 s.
+constexpr std::string_view lock_counter = "quorumlock:fence:lock";
+
+TEST_F(ServerTest, ACounterThatIsLessThanAnAbsentOneBeginsWithDoesNotCount) {
+  // With a fencing_memory of 10 s it begins at 995 s. The client's clock is at 1 us.
+  ask({"SET", "quorumlock:enrolment", "ours"});
+  for (const bool is_there : {false, true}) {
+    if (is_there) ask({"SET", lock_counter, "7"});
+    EXPECT_THAT(ask({"EVAL", redis::acquire_script.source, "0", "1000", "1", "1", "0", "lock",
+                     "mine", "0", "ours", "0", "10000", "10000"}),
+                HasSubstr(":995000001\r\n"));
+    ask({"DEL", "lock", lock_counter});
+    if (is_there) ask({"SET", lock_counter, "7"});
+    EXPECT_THAT(ask({"EVAL",       redis::acquire_all_script.source,
+                     "2",          "lock",
+                     lock_counter, "mine",
+                     "1000",       "0",
+                     "1",          "1",
+                     "",           "0",
+                     "0",          "w",
+                     "0",          "0",
+                     "ours",       "0",
+                     "10000",      "10000"}),
+                HasSubstr(":995000001\r\n"));
+    ask({"DEL", "lock", lock_counter});
+  }
+}
+
+TEST_F(ServerTest, ARaiseComparesTheFloor) {
+  // The list has been settled since the lock was granted, and the node has a floor.
+  ask({"SET", "quorumlock:enrolment", "ours"});
+  ask({"SET", "lock", "mine"});
+  ask({"SET", lock_counter, "7"});
+  const auto raised_to = [&](std::string_view fence) {
+    return ask({"EVAL", redis::raise_script.source, "2", "lock", lock_counter, "mine", fence,
+                "ours", "20", "10000", "10000"});
+  };
+  for (const std::string_view low : {"8", "20"}) {
+    EXPECT_THAT(raised_to(low), HasSubstr(":0\r\n:20\r\n"));
+    EXPECT_THAT(ask({"GET", lock_counter}), HasSubstr("\r\n7\r\n"));
+  }
+  EXPECT_THAT(raised_to("21"), HasSubstr(":1\r\n:21\r\n"));
+  EXPECT_THAT(ask({"GET", lock_counter}), HasSubstr("\r\n21\r\n"));
+}
+
+TEST_F(ServerTest, ARepairProlongsTheLifeOfACounterThatIsAsGreat) {
+  const auto life_after = [&](std::string_view was, std::string_view life) {
+    ask({"SET", lock_counter, was, "PX", "5000"});
+    ask({"EVAL", redis::repair_script.source, "2", "quorumlock:repairer", lock_counter, "mark",
+         "1000", life, "7"});
+    return ask({"PTTL", lock_counter});
+  };
+  for (const std::string_view was : {"6", "7", "8"}) {
+    EXPECT_EQ(life_after(was, "9000"), ":9000\r\n") << was;
+  }
+  EXPECT_EQ(life_after("8", "3000"), ":5000\r\n");
+}
+
 TEST_F(ServerTest, ACommandThatTheLibraryNeverSendsIsAnErrorOfTheTest) {
   EXPECT_THROW(ask({"EVAL", "return 1", "0"}), std::logic_error);
   EXPECT_THROW(server.connections.feed(client, "PING\r\n"), std::runtime_error);

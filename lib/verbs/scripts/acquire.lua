@@ -51,7 +51,8 @@ local function carefully(lock, token, seen)
     local before, ends = front(lock, holder, false, 1, {})
     if holder == nil and not before[1] then
       if life ~= '0' then
-        local fence = math.max(math.max(counter or begins, seen, floor) + 1,
+        -- A renewal or a repair may have set the counter to less than an absent one begins with.
+        local fence = math.max(math.max(counter or 0, begins, seen, floor) + 1,
           math.min(wall, time + 60000000))
         --> cap
         -- The counter is written first, because a script that fails half-way is not undone. GET makes SET refuse

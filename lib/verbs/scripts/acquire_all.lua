@@ -41,8 +41,9 @@ local function acquire()
     local written = found[i + 1]
     --> counter
     fence = math.max(fence, counter or 0)
-    -- An absent counter has not been written for so long by this node's own clock.
-    last = math.max(last, counter or time - ARGV[15] * 500)
+    -- An absent counter has not been written for so long by this node's own clock. A renewal or a repair may have set
+    -- one that is there to less.
+    last = math.max(last, counter or 0, time - ARGV[15] * 500)
     local holder
     if redis.call('EXISTS', locks[i]) == 1 then
       --> holder

@@ -1,10 +1,10 @@
--- Raises the counters of locks to exactly this fence. Every counter must be smaller, and the caller must own
--- every lock: otherwise two holders could have the same fencing token, or a later one the smaller.
+-- Raises the counters of locks to exactly this fence. The floor and every counter must be smaller, and the caller
+-- must own every lock: otherwise two holders could have the same fencing token, or a later one the smaller.
 --
 --   KEYS     locks, their counters in the same order; for a permit its slot and the semaphore's counter
 --   ARGV     token, fence, enrolment, floor, counters' life ms
 --   returns  {1, fence, time}            raised
---            {0, greatest counter, time}  a counter is as high already; none is raised
+--            {0, greatest counter, time}  a counter, or the floor, is as high already; none is raised
 --            {3, greatest counter, time}  a lock is not this token's
 --            {-1, 0, time}               not enrolled
 --> now
@@ -13,7 +13,8 @@ local n = #KEYS / 2
 --> holder
 local found = redis.call('MGET', 'quorumlock:enrolment', unpack(KEYS, n + 1))
 if found[1] ~= ARGV[3] then return {-1, 0, time} end
-local greatest, ours = 0, true
+-- A list may have been settled since the grant, with a floor.
+local greatest, ours = tonumber(ARGV[4]), true
 for i = 1, n do
   local written = found[i + 1]
   --> counter

@@ -1,5 +1,5 @@
 -- Raises a node's fencing counters, or the numbers of the last periods that are done, to those of another node. A
--- number only grows; a value that is not a number counts as absent.
+-- number only grows, and so does its life; a value that is not a number counts as absent.
 --
 --   KEYS     the repairer's mark, then counters
 --   ARGV     the mark, its life ms, the counters' life ms, then the counters' values on the other node
@@ -17,6 +17,8 @@ for i = 1, #found do
     -- GET makes SET refuse another kind of value, which is another program's.
     local said = redis.pcall('SET', KEYS[i + 1], value, 'PX', ARGV[3], 'GET')
     if type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true) then return said end
+  elseif found[i] then
+    redis.call('PEXPIRE', KEYS[i + 1], ARGV[3], 'GT')
   end
 end
 return #found
