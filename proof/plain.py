@@ -5,8 +5,8 @@ members.py (read that first) with clients that trust a connection: they have rea
 for as long as it stands. What the record said then, they take for what it says. So a node that has gone on meanwhile still
 votes for the old list. The connections of clients with another list are ended before the look that decides a change.
 
-Here each round has connections of its own, perhaps from before it began; a client uses its own for many rounds. That a node with a record has forgotten
-no vote is exclusion.py's, where nodes grant only if they are enrolled.
+Here each round has connections of its own, perhaps from before it began; a client uses its own for many rounds. That a
+node with a record has forgotten no vote is exclusion.py's, where nodes grant only if they are enrolled.
 """
 import z3
 import members
