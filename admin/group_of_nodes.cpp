@@ -9,6 +9,7 @@
 #include "lock/quorum.hpp"
 #include "verbs/keys.hpp"
 #include "verbs/scripts.hpp"
+#include "verbs/vote.hpp"
 #include "wire/client_name.hpp"
 #include "wire/numbers.hpp"
 
@@ -65,6 +66,15 @@ std::string in_quotes(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
+}
+
+/// Whether a node has done what it was asked, or says that this user may not ask it.
+bool is_done_or_forbidden(const NodeAnswer& answer) {
+  if (answer.good()) return true;
+  if (!answer.reply) return false;
+  const std::string& why = answer.reply->text;
+  return answer.vote == Vote::unauthorized || redis::is_unknown_command(why) ||
+         why.find("nknown subcommand") != why.npos;
 }
 
 std::optional<std::int64_t> time_of(const NodeReply& reply) {
@@ -238,33 +248,53 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
   return std::nullopt;
 }
 
-/// Ends the connections of clients with other nodes than those that are decided. On the next one
-/// they are refused; a client without fencing would not have noticed, since a plain SET compares no
-/// record.
-void GroupOfNodes::end_old_connections() {
-  const Change change = look_once();
-  if (change.stage() != Stage::committed) return;
-  const auto is_next = [&change](const redis::ConnectedClient& client) {
-    return redis::is_mark_of(client.name.list, change.next(), change.next_terms());
-  };
-  each_client_list(change, [&](int node, const std::vector<redis::ConnectedClient>& clients) {
-    std::vector<NodeQuestion> kills;
-    for (const redis::ConnectedClient& client : clients) {
-      if (is_next(client)) continue;
-      kills.push_back({node, {"CLIENT", "KILL", "ID", client.id}});
+/// Ends the connections of clients with other nodes than those that are decided, on each committed
+/// node on which they were not ended before. On the next one they are refused; a client without
+/// fencing would not have noticed, since a plain SET compares no record. Without the rights to do
+/// so it is the operator who has to stop such clients. Returns whether a node was asked.
+bool GroupOfNodes::end_old_connections(const Change& change) {
+  std::vector<int> nodes;
+  std::vector<NodeQuestion> lists, kills;
+  for (const int node : change.committed()) {
+    if (!change.nodes()[static_cast<std::size_t>(node)].old_connections) continue;
+    nodes.push_back(node);
+    lists.push_back({node, {"CLIENT", "LIST"}});
+  }
+  if (nodes.empty()) return false;
+  std::vector<NodeAnswer> answers = ask(std::move(lists));
+  answers.resize(nodes.size(), {.vote = Vote::failed});
+  std::vector<int> unsure;  // the nodes that have not answered a question
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!is_done_or_forbidden(answers[i])) unsure.push_back(nodes[i]);
+    const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
+    for (const redis::ConnectedClient& client : redis::connected_clients(listed.value_or(""))) {
+      if (redis::is_mark_of(client.name.list, change.next(), change.next_terms())) continue;
+      kills.push_back({nodes[i], {"CLIENT", "KILL", "ID", client.id}});
     }
-    if (!kills.empty()) ask(std::move(kills));
-  });
+  }
+  if (!kills.empty()) {
+    answers = ask(kills);
+    answers.resize(kills.size(), {.vote = Vote::failed});
+    for (std::size_t i = 0; i < kills.size(); ++i) {
+      if (!is_done_or_forbidden(answers[i])) unsure.push_back(kills[i].node);
+    }
+  }
+  for (const int node : nodes) {
+    if (std::ranges::find(unsure, node) != unsure.end()) continue;
+    wait_.connections_ended(change.nodes()[static_cast<std::size_t>(node)].record);
+  }
+  return true;
 }
 
 Result<nanoseconds> GroupOfNodes::settle() {
   core::Time begun = Clock::now();
   Change change = look_once();
-  if (change.stage() == Stage::committed && !wait_.is_for(*change.state())) {
-    wait_.begin(*change.state());
-    end_old_connections();
-    begun = Clock::now();
-    change = look_once();
+  if (change.stage() == Stage::committed) {
+    if (!wait_.is_for(*change.state())) wait_.begin(*change.state());
+    if (end_old_connections(change)) {
+      begun = Clock::now();
+      change = look_once();
+    }
   }
   const core::Time looked = Clock::now();
   if (Result<void> may = change.may_settle(); !may) return may.error();
@@ -379,8 +409,10 @@ Change GroupOfNodes::look_once() {
     if (i % 2 == 1) {
       times.push_back(time_of(*answer.reply).value_or(0));
     } else {
-      nodes[i / 2].carries(answer.run, text_of(answer.reply->elements[0]),
-                           text_of(answer.reply->elements[1]).value_or(""));
+      Change::Node& node = nodes[i / 2];
+      node.carries(answer.run, text_of(answer.reply->elements[0]),
+                   text_of(answer.reply->elements[1]).value_or(""));
+      node.old_connections = !wait_.are_connections_ended(node.record);
     }
   }
   core::Duration memory = terms_named_by(options_).over({}).memory();

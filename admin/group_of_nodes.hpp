@@ -56,7 +56,7 @@ class GroupOfNodes {
   std::optional<Error> refused_by_clients(const redis::MembersChange& change);
   template <class Visit>
   void each_client_list(const redis::MembersChange& change, Visit&& visit);
-  void end_old_connections();
+  bool end_old_connections(const redis::MembersChange& change);
   Result<void> make(const std::vector<redis::MembersChange::Step>& steps,
                     const redis::MembersChange& change, const char* what);
   Result<Floor> read_floor(const redis::MembersChange& change, std::vector<int> sources,

@@ -463,8 +463,20 @@ Result<void> MembersChange::may_settle() const {
   int needed = quorum(list_);
   if (planted(Mutant::committed_on_too_few)) --needed;
   if (planted(Mutant::committed_on_n_minus_q)) needed = static_cast<int>(list_.size()) - needed + 1;
-  const int found = count_at(ListPhase::unsettled);
+  int found = 0;
+  NodeNames silent;
+  for (const int i : committed()) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (node.old_connections) silent.push_back(node.called());
+    if (!node.old_connections) ++found;
+  }
   if (found >= needed) return {};
+  if (found + static_cast<int>(silent.size()) >= needed) {
+    return too_few(
+        "cannot settle the change: clients with the old list may still be connected to " +
+        names_in_words(silent) +
+        ": no answer to CLIENT LIST or CLIENT KILL; run quorumlock members commit again");
+  }
   return too_few("cannot settle the change: it is decided on " + of(found, list_.size()) +
                  " nodes of the old list, and " + std::to_string(needed) +
                  " are needed: bring the others up, then run quorumlock members commit again");
@@ -631,15 +643,20 @@ int MembersChange::settled_node() const {
   return found;
 }
 
-std::vector<int> MembersChange::to_read() const {
+std::vector<int> MembersChange::committed() const {
   std::vector<int> found;
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (is_member(list_, node.called()) && has_come_to(node, ListPhase::unsettled) &&
-        !node.bad_floor) {
+    if (is_member(list_, node.called()) && has_come_to(node, ListPhase::unsettled)) {
       found.push_back(i);
     }
   }
+  return found;
+}
+
+std::vector<int> MembersChange::to_read() const {
+  std::vector<int> found = committed();
+  std::erase_if(found, [this](int i) { return nodes_[static_cast<std::size_t>(i)].bad_floor; });
   return found;
 }
 

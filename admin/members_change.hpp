@@ -40,6 +40,9 @@ class MembersChange {
     std::optional<Membership> membership{};
     /// No clock explains its floor, and too few nodes have one as great: it is to be forgotten.
     bool bad_floor = false;
+    /// Clients with the old list may be connected to it since before it was committed. Then it does
+    /// not count in the look that decides when the new list may be settled: see SettlementWait.
+    bool old_connections = false;
 
     /// Takes the texts that the node carries; a record of another run is not valid.
     void carries(const std::string& its_run, const std::optional<std::string>& record_text,
@@ -130,6 +133,8 @@ class MembersChange {
   /// token that was granted before; `since` see EnrolmentRecord.
   [[nodiscard]] std::vector<Step> settling(std::uint64_t floor, std::int64_t since) const;
 
+  /// The nodes of the old list that are committed to the change, or further on.
+  [[nodiscard]] std::vector<int> committed() const;
   /// The node with the greatest floor of those that have settled the list; -1: there is none.
   [[nodiscard]] int settled_node() const;
   /// The nodes whose counters must be read before the list is settled: as many of these as are a

@@ -128,6 +128,7 @@ enum class Mutant {
   votes_needed_by_own_list,
   plain_set_in_a_change,
   old_connections_kept,
+  silent_nodes_counted,
   votes_of_nodes_that_left,
   two_steps_merged,
   counters_not_repaired,

@@ -1,6 +1,7 @@
 #include <quorumlock/admin.hpp>
 
 #include "integration/fixture.hpp"
+#include "support/users.hpp"
 
 // Changing the list of nodes while clients lock without fencing: a plain SET compares no record.
 namespace quorumlock::test {
@@ -81,6 +82,25 @@ TEST_F(UnfencedMembers, AForcedCommitReachesClientsWithTheOldList) {
   const Result<Lease> second = old.acquire(key_);
   EXPECT_TRUE(ok(first));
   EXPECT_TRUE(fails_with(second, Errc::misconfigured));
+}
+
+TEST_F(UnfencedMembers, ANodeThatForbidsToEndConnectionsCounts) {
+  // Whoever forces a commit without these rights has stopped the clients with the old list.
+  const std::string user = users_of_tests() ? "operator" : "default";
+  for (const char* right : {"-client|list", "-client|kill"}) {
+    SCOPED_TRACE(right);
+    const bool lists = right == std::string("-client|kill");
+    for (int node = 0; node < 5; ++node) {
+      cluster_.raw(node, {"ACL", "SETUSER", user, "+client", right});
+    }
+    const Options from = options({0, 1, lists ? 3 : 2});
+    Coordinator old = connect(from);
+    ASSERT_TRUE(eventually([&] { return old.acquire(key_).has_value(); }));
+    const Options to = options({0, 1, lists ? 4 : 3});
+    MembersChange change = *MembersChange::open(to);
+    ASSERT_TRUE(ok(change.announce()));
+    const Coordinator other = change_to(to, change);
+  }
 }
 
 }  // namespace

@@ -114,7 +114,11 @@ void Operators::look_at_nodes(std::size_t number) {
     });
   }
   at(last + 1ns, [this, look] {
-    believe(operators_[look->by], *look);
+    Operator& looked = operators_[look->by];
+    believe(looked, *look);
+    for (MembersChange::Node& node : look->nodes) {
+      node.old_connections = !draw_.fencing && !looked.wait.are_connections_ended(node.record);
+    }
     has_looked(*look);
   });
 }
@@ -188,17 +192,12 @@ void Operators::has_looked(const Look& look) {
       if (draw_.told == Step::committed) world_.lists.tell_clients(one.next);
       break;
     case Stage::committed: {
+      if (!one.wait.is_for(*change.state())) one.wait.begin(*change.state());
+      if (end_old_connections(look, change)) return look_again(one, TrueTime());
       if (!change.may_settle()) {
         // Sends the commit again to nodes that missed it.
         if (!draw_.plan.empty()) make(look, change.committing(), "commits");
         break;
-      }
-      if (!one.wait.is_for(*change.state())) {
-        one.wait.begin(*change.state());
-        if (!draw_.fencing) {
-          end_old_connections(look, change.next());
-          return look_again(one, TrueTime());
-        }
       }
       const core::Duration left =
           one.wait.after_look(look.begun, one.local(now()), change.terms().max_ttl());
@@ -237,17 +236,27 @@ void Operators::list_settled(Operator& one) {
   look_again(one, draw_span(draw_.between_changes));
 }
 
-/// Makes the nodes that an operator has reached end the connections of clients with other lists, as
-/// CLIENT KILL does.
-void Operators::end_old_connections(const Look& look, const NodeNames& next) {
-  if (core::planted(core::Mutant::old_connections_kept)) return;
-  for (Client& client : clients_) {
-    if (client.session == nullptr) continue;
-    if (world_.lists.of(client) == next) continue;
-    for (std::size_t i = 0; i < look.nodes.size(); ++i) {
-      if (look.nodes[i].reached) world_.network.lose_node(client, look.servers[i], false, false);
+/// Makes committed nodes end the connections of clients with other lists, as CLIENT KILL does, if
+/// they have not done that. Some do not answer. Returns whether a node was asked.
+bool Operators::end_old_connections(const Look& look, const MembersChange& change) {
+  redis::SettlementWait& wait = operators_[look.by].wait;
+  bool any = false;
+  for (const int i : change.committed()) {
+    const MembersChange::Node& node = look.nodes[static_cast<std::size_t>(i)];
+    if (!node.old_connections) continue;
+    any = true;
+    const int number = look.servers[static_cast<std::size_t>(i)];
+    const Server& server = node_at(number);
+    const bool silent = !server.running() || server.paused() || server.conditions.loading;
+    if (silent || (!draw_.careful && random_.one_in(4))) continue;
+    wait.connections_ended(node.record);
+    if (core::planted(core::Mutant::old_connections_kept)) continue;
+    for (Client& client : clients_) {
+      if (client.session == nullptr || world_.lists.of(client) == change.next()) continue;
+      world_.network.lose_node(client, number, false, false);
     }
   }
+  return any;
 }
 
 /// Whether an operator does not reach this node just now, which is mostly one that the draw names.

@@ -44,7 +44,7 @@ class Operators : Machine {
   void look_again(Operator& one, TrueTime span);
   void has_looked(const Look& look);
   void list_settled(Operator& one);
-  void end_old_connections(const Look& look, const redis::NodeNames& next);
+  bool end_old_connections(const Look& look, const redis::MembersChange& change);
   bool is_out_of_reach(std::size_t by, int server, Step step);
   void make(const Look& look, const std::vector<redis::MembersChange::Step>& steps,
             const char* what);

@@ -17,6 +17,7 @@ using Stage = MembersChange::Stage;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 /// Some nodes, what they carry, and an operator who wants the list `next`.
 class AskedNodes {
@@ -35,6 +36,8 @@ class AskedNodes {
   }
   void forgets(const std::string& name) { texts_[name] = {}; }
   void leaves(const std::string& name) { away_.push_back(name); }
+  /// Clients with the old list may be connected to these nodes.
+  void keep_connections(NodeNames names) { keep_connections_ = std::move(names); }
   void returns() { away_.clear(); }
   [[nodiscard]] MembersChange look() const {
     std::vector<MembersChange::Node> nodes;
@@ -47,6 +50,7 @@ class AskedNodes {
       node.name = name;
       node.in_next = std::ranges::find(next_, name) != next_.end();
       if (std::ranges::find(away_, name) != away_.end()) continue;
+      node.old_connections = redis::is_member(keep_connections_, name);
       const auto found = texts_.find(name);
       const auto texts = found == texts_.end() ? Texts() : found->second;
       node.carries(name, texts.record.empty() ? std::nullopt : std::optional(texts.record),
@@ -74,6 +78,7 @@ class AskedNodes {
   NodeNames next_;
   std::map<std::string, Texts> texts_;
   std::vector<std::string> away_;
+  NodeNames keep_connections_;
 };
 
 bool may(const Result<void>& result) {
@@ -107,6 +112,25 @@ TEST(MembersChange, TakesTheNodesFromOneListToAnother) {
   EXPECT_EQ(nodes.look().nodes()[0].enrolment->floor, 7U);
   nodes.carries("f", *nodes.look().state());
   EXPECT_TRUE(nodes.look().done());
+}
+
+TEST(MembersChange, ANodeThatMayHaveOldConnectionsDoesNotCountInTheLookThatDecides) {
+  // Three of the five nodes of the old list are needed.
+  AskedNodes nodes(five, replaced);
+  nodes.take(nodes.look().announcing());
+  nodes.take(nodes.look().committing());
+  nodes.keep_connections({"b", "e"});
+  EXPECT_TRUE(may(nodes.look().may_settle()));
+  nodes.keep_connections({"a", "b", "e"});
+  const Result<void> refused = nodes.look().may_settle();
+  EXPECT_TRUE(is_refused(refused, Errc::no_quorum));
+  EXPECT_THAT(refused.error().what(), HasSubstr("connected to a, b and e: no answer to CLIENT"));
+  EXPECT_THAT(nodes.look().committed(), SizeIs(5));
+  EXPECT_THAT(nodes.look().to_read(), SizeIs(5)) << "their counters are known";
+  nodes.keep_connections({"a", "b", "c"});
+  nodes.leaves("d");
+  nodes.leaves("e");
+  EXPECT_THAT(nodes.look().may_settle().error().what(), HasSubstr("connected to a, b and c"));
 }
 
 TEST(MembersChange, AFloorIsNeverLowered) {

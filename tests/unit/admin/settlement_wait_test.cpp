@@ -45,5 +45,17 @@ TEST(SettlementWait, IsForOneChangeOnly) {
   EXPECT_FALSE(wait.is_for(again));
 }
 
+TEST(SettlementWait, ANodeEndsOldConnectionsByTheRecordThatItHas) {
+  using redis::Membership;
+  SettlementWait wait(0.01);
+  wait.begin(Membership{1, 1, ListPhase::unsettled, {}, {"a", "b", "c"}, {"a", "b", "d"}});
+  EXPECT_FALSE(wait.are_connections_ended("committed"));
+  wait.connections_ended("committed");
+  EXPECT_TRUE(wait.are_connections_ended("committed"));
+  EXPECT_FALSE(wait.are_connections_ended("committed, enrolled again"));
+  wait.begin(Membership{1, 2, ListPhase::unsettled, {}, {"a", "b", "d"}, {"a", "b", "c"}});
+  EXPECT_FALSE(wait.are_connections_ended("committed")) << "for another change";
+}
+
 }  // namespace
 }  // namespace quorumlock::test
