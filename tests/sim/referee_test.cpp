@@ -120,11 +120,12 @@ class Court {
         {token, number, its_record.value_or(record_of(node)), "0", "86400000"}, writes);
   }
   /// acquire_all.lua, by a waiter of this name.
-  void acquire_in_line(int node, const std::string& token, const std::string& waiter) {
+  void acquire_in_line(int node, const std::string& token, const std::string& waiter,
+                       const std::string& number = "5") {
     run(node, redis::acquire_all_script, {"lock", counter},
         {token, "1000", "0", "5", "1", waiter, "2", "1000", "w", "0", "0", record_of(node), "0",
          "86400000", "0"},
-        {{"lock", text(token, now_ms() + 1000)}, {counter, text("5")}});
+        {{"lock", text(token, now_ms() + 1000)}, {counter, text(number)}});
   }
   /// Two waiters are in the line, in this order.
   void two_wait(int node) {
@@ -484,6 +485,7 @@ const std::vector<Story>& stories() {
        [](C c) {
          for (int node = 1; node < 3; ++node) c.keys[node].put(counter, Court::text("5"));
          c.repaired = {{counter, "5"}};
+         c.adopt(0, announced("n1"));  // now the referee knows that this node was in the founding
          const std::string named = wait_begins(c);
          c.now += 1000ms;
          c.let_in(0, named, "a");
@@ -491,6 +493,7 @@ const std::vector<Story>& stories() {
        [](C c) {
          for (int node = 1; node < 3; ++node) c.keys[node].put(counter, Court::text("5"));
          c.repaired = {{counter, "4"}};
+         c.adopt(0, announced("n1"));
          const std::string named = wait_begins(c);
          c.now += 1000ms;
          c.let_in(0, named, "a");
@@ -499,12 +502,14 @@ const std::vector<Story>& stories() {
        [](C c) {
          for (int node = 1; node < 3; ++node) c.keys[node].put(once, Court::text("7"));
          c.repaired = {{once, "8"}};
+         c.adopt(0, announced("n1"));
          const std::string named = wait_begins(c);
          c.now += 1000ms;
          c.let_in(0, named, "a");
        },
        [](C c) {
          for (int node = 1; node < 3; ++node) c.keys[node].put(once, Court::text("7"));
+         c.adopt(0, announced("n1"));
          const std::string named = wait_begins(c);
          c.now += 1000ms;
          c.let_in(0, named, "a");
@@ -522,7 +527,7 @@ const std::vector<Story>& stories() {
          c.keys[0].put(granted, {Value::Hash{{"w1", "a"}}, std::nullopt});
          c.now += 50ms;
          c.release(0, "a", {{"lock", std::nullopt}});
-         c.acquire_in_line(0, "b", "w2");  // what the first was granted is gone
+         c.acquire_in_line(0, "b", "w2", "6");  // what the first was granted is gone
        },
        [](C c) {
          c.two_wait(0);
