@@ -16,7 +16,7 @@ namespace quorumlock::sim {
 
 /// One command, or one script, and the keys that it has written, each with its value before that.
 /// Only keys that the models of proof/ know are noted: the locks and their readers, the counters,
-/// and the record of the node.
+/// lines, what is done once, and the record of the node with what stands beside it.
 class Journal {
  public:
   using Before = std::optional<Value>;
@@ -52,10 +52,14 @@ class Journal {
   }
 
  private:
+  static constexpr std::string_view modelled[] = {
+      redis::counter_prefix, redis::readers_prefix, redis::queue_prefix,    redis::waiting_prefix,
+      redis::granted_prefix, redis::once_prefix,    redis::enrolment_key,   redis::candidate_key,
+      redis::members_key,    redis::repairer_key,   redis::replanted_prefix};
+
   static bool is_modelled(std::string_view key) {
     if (redis::is_held_key(key)) return true;
-    return key.starts_with(redis::counter_prefix) || key.starts_with(redis::readers_prefix) ||
-           key == redis::enrolment_key || key == redis::candidate_key || key == redis::members_key;
+    return std::ranges::any_of(modelled, [key](auto prefix) { return key.starts_with(prefix); });
   }
 
   int database_ = 0;

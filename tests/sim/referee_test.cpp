@@ -22,7 +22,13 @@ using redis::Membership;
 using Writes = std::map<std::string, std::optional<Value>>;
 
 const std::string enrolment(redis::enrolment_key), candidate(redis::candidate_key),
-    members(redis::members_key), counter = std::string(redis::counter_prefix) + "lock";
+    members(redis::members_key), counter = std::string(redis::counter_prefix) + "lock",
+                                 line = std::string(redis::queue_prefix) + "lock",
+                                 waiting = std::string(redis::waiting_prefix) + "lock",
+                                 granted = std::string(redis::granted_prefix) + "lock",
+                                 once = std::string(redis::once_prefix) + "lock",
+                                 repairer(redis::repairer_key),
+                                 mark = std::string(redis::replanted_prefix) + "lock";
 
 constexpr std::int64_t begin_us = 1'700'000'000'000'000;
 constexpr std::int64_t begin_ms = begin_us / 1000;
@@ -68,6 +74,10 @@ class Court {
     Words words{"EVALSHA", std::string(script.sha1), std::to_string(its_keys.size())};
     words.insert(words.end(), its_keys.begin(), its_keys.end());
     words.insert(words.end(), args.begin(), args.end());
+    command(node, words, &script, writes, client);
+  }
+  void command(int node, const Words& words, const redis::Script* script, const Writes& writes,
+               int client = 0) {
     Journal journal;
     journal.begin(0, words);
     for (const auto& [key, value] : writes) {
@@ -79,7 +89,7 @@ class Court {
         keys[node].drop(key);
       }
     }
-    Referee::Executed step{node, "run", begin_us + now / 1us, &script, journal, keys[node], now};
+    Referee::Executed step{node, "run", begin_us + now / 1us, script, journal, keys[node], now};
     step.client = client;
     step.life = 1;
     step.local = core::Time(now);
@@ -108,6 +118,42 @@ class Court {
              std::optional<std::string> its_record = {}) {
     run(node, redis::raise_script, {"lock", counter},
         {token, number, its_record.value_or(record_of(node)), "0", "86400000"}, writes);
+  }
+  /// acquire_all.lua, by a waiter of this name.
+  void acquire_in_line(int node, const std::string& token, const std::string& waiter,
+                       const std::string& number = "5") {
+    run(node, redis::acquire_all_script, {"lock", counter},
+        {token, "1000", "0", "5", "1", waiter, "2", "1000", "w", "0", "0", record_of(node), "0",
+         "86400000", "0"},
+        {{"lock", text(token, now_ms() + 1000)}, {counter, text(number)}});
+  }
+  /// Two waiters are in the line, in this order.
+  void two_wait(int node) {
+    keys[node].put(line, {Value::SortedSet{{"w1", 1}, {"w2", 2}}, std::nullopt});
+    const auto ends = static_cast<double>(now_ms() + 100);
+    keys[node].put(waiting, {Value::SortedSet{{"w1", ends}, {"w2", ends}}, std::nullopt});
+  }
+  void enter(int node, const std::map<std::string, double>& after) {
+    run(node, redis::queue_script, {"lock"}, {"100", "w1", "1"},
+        {{line, Value{Value::SortedSet(after), std::nullopt}}});
+  }
+  void note_period(int node, const std::string& token, const std::string& period,
+                   std::optional<std::string> its_record = {}) {
+    run(node, redis::once_script, {counter, once},
+        {token, period, "1000", its_record.value_or(record_of(node))}, {{once, text(period)}});
+  }
+  void extend_by_token(int node, const std::string& token) {
+    run(node, redis::renew_all_script, {"lock", counter},
+        {token, "1000", "0", "0", "t", "0", "0", "0", record_of(node), "0", "86400000"},
+        {{"lock", text(token, now_ms() + 1000)}});
+  }
+  void begin_repair(int node, int client = 0) {
+    command(node, {"SET", repairer, "mark", "NX", "PX", "10000"}, nullptr,
+            {{repairer, text("mark")}}, client);
+  }
+  void set(int node, const std::string& token) {
+    command(node, {"SET", "lock", token, "NX", "PX", "1000"}, nullptr,
+            {{"lock", text(token, now_ms() + 1000)}});
   }
   void release(int node, const std::string& token, const Writes& writes) {
     run(node, redis::release_script, {}, {"lock", token}, writes);
@@ -140,6 +186,8 @@ class Court {
         1, 0, ListPhase::settled, "n1", {}, {"n1", "n2", "n3"}, {}, {1000, 86'400}};
     std::string with = record(its, nonce);
     with.replace(0, 3, run_id);
+    begin_repair(node, client);
+    for (const auto& [key, number] : repaired) keys[node].put(key, text(number));
     run(node, redis::enrol_script, {enrolment, candidate, "", members}, {"0", with, by, its.text()},
         {{enrolment, text(with)}, {members, text(its.text())}, {candidate, std::nullopt}}, client);
   }
@@ -178,6 +226,7 @@ class Court {
     referee.believes(after);
   }
 
+  std::map<std::string, std::string> repaired;  ///< what a node that is let in gets
   std::vector<std::string> said;
   Database keys[3];
   TrueTime now = 1s;
@@ -188,6 +237,7 @@ class Court {
                   [this](const std::string& what) { said.push_back(what); },
                   [this](int) { return begin_us + (clocks_stand ? TrueTime(1s) : now) / 1us; },
                   [this](int node) { return members_of(node); },
+                  [this](int node) -> const Database& { return keys[node]; },
                   [this](std::size_t) { return held; }};
 };
 
@@ -430,6 +480,156 @@ const std::vector<Story>& stories() {
          c.keys[0].put(counter, Court::text("5"));
          c.run(0, redis::repair_script, {"", counter}, {"", "1", "1", "4"},
                {{counter, Court::text("4")}});
+       }},
+      {guard::enrol_repaired,
+       [](C c) {
+         for (int node = 1; node < 3; ++node) c.keys[node].put(counter, Court::text("5"));
+         c.repaired = {{counter, "5"}};
+         c.adopt(0, announced("n1"));  // now the referee knows that this node was in the founding
+         const std::string named = wait_begins(c);
+         c.now += 1000ms;
+         c.let_in(0, named, "a");
+       },
+       [](C c) {
+         for (int node = 1; node < 3; ++node) c.keys[node].put(counter, Court::text("5"));
+         c.repaired = {{counter, "4"}};
+         c.adopt(0, announced("n1"));
+         const std::string named = wait_begins(c);
+         c.now += 1000ms;
+         c.let_in(0, named, "a");
+       }},
+      {guard::enrol_once,
+       [](C c) {
+         for (int node = 1; node < 3; ++node) c.keys[node].put(once, Court::text("7"));
+         c.repaired = {{once, "8"}};
+         c.adopt(0, announced("n1"));
+         const std::string named = wait_begins(c);
+         c.now += 1000ms;
+         c.let_in(0, named, "a");
+       },
+       [](C c) {
+         for (int node = 1; node < 3; ++node) c.keys[node].put(once, Court::text("7"));
+         c.adopt(0, announced("n1"));
+         const std::string named = wait_begins(c);
+         c.now += 1000ms;
+         c.let_in(0, named, "a");
+       }},
+      {guard::set_greeted,
+       [](C c) {
+         c.command(0, {"MGET", enrolment, members}, nullptr, {});
+         c.set(0, "a");
+       },
+       [](C c) { c.set(0, "a"); }},
+      {guard::grant_first,
+       [](C c) {
+         c.two_wait(0);
+         c.acquire_in_line(0, "a", "w1");
+         c.keys[0].put(granted, {Value::Hash{{"w1", "a"}}, std::nullopt});
+         c.now += 50ms;
+         c.release(0, "a", {{"lock", std::nullopt}});
+         c.acquire_in_line(0, "b", "w2", "6");  // what the first was granted is gone
+       },
+       [](C c) {
+         c.two_wait(0);
+         c.acquire_in_line(0, "a", "w2");
+       }},
+      {guard::grant_in_passing,
+       [](C c) {
+         c.two_wait(0);
+         c.now += 102ms;
+         c.grant(0, "a", "5");
+       },
+       [](C c) {
+         c.two_wait(0);
+         c.grant(0, "a", "5");
+       }},
+      {guard::entry_stays,
+       [](C c) {
+         c.two_wait(0);
+         c.run(0, redis::release_all_script, {"lock"}, {"", "w1", "", "0", "0"},
+               {{line, Value{Value::SortedSet{{"w2", 2}}, std::nullopt}}});
+         c.now += 102ms;
+         c.enter(0, {{"w1", 1}});
+       },
+       [](C c) {
+         c.two_wait(0);
+         c.enter(0, {{"w1", 1}});
+       }},
+      {guard::ticket_grows,
+       [](C c) {
+         c.two_wait(0);
+         c.enter(0, {{"w1", 3}, {"w2", 2}});
+       },
+       [](C c) {
+         c.two_wait(0);
+         c.enter(0, {{"w1", 1}, {"w2", 1}});
+       }},
+      {guard::once_enrolled,
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.note_period(0, "5", "7");
+       },
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.note_period(0, "5", "7", "another record");
+       }},
+      {guard::once_holder,
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.note_period(0, "5", "7");
+       },
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.note_period(0, "4", "7");
+       }},
+      {guard::once_grows,
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.note_period(0, "5", "7");
+         c.note_period(0, "5", "8");
+       },
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.note_period(0, "5", "7");
+         c.note_period(0, "5", "6");
+       }},
+      {guard::grant_once, [](C c) { c.grant(0, "a", "5"); },
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.now += 1001ms;
+         c.grant(0, "a", "6");
+       }},
+      {guard::raise_decided,
+       [](C c) {
+         c.win("a");
+         c.grant(2, "a", "3");
+         c.raise(2, "a", "5", {{counter, Court::text("5")}});
+       },
+       [](C c) {
+         c.win("a");
+         c.raise(0, "a", "6", {{counter, Court::text("6")}});
+       }},
+      {guard::replant_marked,
+       [](C c) {
+         c.keys[0].put(counter, Court::text("6"));
+         c.renew(0, "a", {{"lock", Court::text("a", c.now_ms() + 1000)}, {mark, Court::text("a")}});
+       },
+       [](C c) {
+         c.keys[0].put(counter, Court::text("6"));
+         c.renew(0, "a", {{"lock", Court::text("a", c.now_ms() + 1000)}});
+       }},
+      {guard::extend_unmarked,
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.keys[0].put(mark, Court::text("b"));
+         c.now += 10ms;
+         c.extend_by_token(0, "a");
+       },
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.keys[0].put(mark, Court::text("a"));
+         c.now += 10ms;
+         c.extend_by_token(0, "a");
        }},
       {guard::see_new,
        [](C c) {

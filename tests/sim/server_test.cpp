@@ -240,6 +240,13 @@ TEST_F(ServerTest, ARepairProlongsTheLifeOfACounterThatIsAsGreat) {
   EXPECT_EQ(life_after("8", "3000"), ":5000\r\n");
 }
 
+TEST_F(ServerTest, ARepairBringsPeriodZero) {
+  const std::string done = "quorumlock:once:lock";
+  ask({"EVAL", redis::repair_script.source, "2", "quorumlock:repairer", done, "mark", "1000", "9000",
+       "0"});
+  EXPECT_EQ(ask({"GET", done}), "$1\r\n0\r\n");
+}
+
 TEST_F(ServerTest, ACommandThatTheLibraryNeverSendsIsAnErrorOfTheTest) {
   EXPECT_THROW(ask({"EVAL", "return 1", "0"}), std::logic_error);
   EXPECT_THROW(server.connections.feed(client, "PING\r\n"), std::runtime_error);

@@ -14,7 +14,7 @@ if(QUORUMLOCK_BUILD_TOOLS)
   quorumlock_tests(sim_tests sim TIMEOUT 900 SOURCES sim/*_test.cpp)
   target_sources(sim_tests PRIVATE sim/twins.cpp sim/differential_table.cpp
     sim/differential_stories.cpp sim/world/records.cpp sim/world/referee.cpp
-    sim/world/referee_clients.cpp sim/world/referee_records.cpp)
+    sim/world/referee_clients.cpp sim/world/referee_lines.cpp sim/world/referee_records.cpp)
   target_compile_definitions(sim_tests PRIVATE QUORUMLOCK_PROOFS="${PROJECT_SOURCE_DIR}/proof")
   # The tests need the library's objects, too, since the words of a command are not public.
   target_link_libraries(sim_tests PRIVATE sim_server quorumlock_admin_objects quorumlock_objects ${QUORUMLOCK_HIREDIS}

@@ -12,8 +12,8 @@ if #KEYS == 1 then return 0 end
 local found = redis.call('MGET', unpack(KEYS, 2))
 for i = 1, #found do
   local value = ARGV[i + 3]
-  -- Lua reads "nan" as a number that is not smaller than any other.
-  if found[i] ~= value and not ((tonumber(found[i]) or 0) >= tonumber(value)) then
+  -- Lua reads "nan" as a number that is not smaller than any other. Zero is a number, too: the first period is done.
+  if found[i] ~= value and not ((tonumber(found[i]) or -1) >= tonumber(value)) then
     -- GET makes SET refuse another kind of value, which is another program's.
     local said = redis.pcall('SET', KEYS[i + 1], value, 'PX', ARGV[3], 'GET')
     if type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true) then return said end

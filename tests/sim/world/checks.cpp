@@ -26,7 +26,8 @@ auto reports_to(History& history) {
 }  // namespace
 
 Checks::Checks(const Draw& draw, std::deque<Operation>& operations, History& history,
-               Referee::Times times, Referee::Members members, Referee::IsHeld is_held)
+               Referee::Times times, Referee::Members members, Referee::Keys keys,
+               Referee::IsHeld is_held)
     : exclusion(operations, demanded(draw).timing_holds(), reports_to(history)),
       fencing(draw.fencing && demanded(draw).counters_hold(), demanded(draw).timing_holds(),
               reports_to(history)),
@@ -34,7 +35,7 @@ Checks::Checks(const Draw& draw, std::deque<Operation>& operations, History& his
       tidiness(reports_to(history)),
       order(operations, draw.order_holds(), patience(draw), reports_to(history)),
       referee(draw.servers(), draw.has(Fault::forge) ? draw.nodes - 1 : -1, reports_to(history),
-              std::move(times), std::move(members), std::move(is_held)) {
+              std::move(times), std::move(members), std::move(keys), std::move(is_held)) {
   if (draw.has(Fault::evict)) referee.ask_for_no_vouchers();
 }
 

@@ -16,7 +16,8 @@ namespace quorumlock::sim {
 /// The checkers of the promises, which report to the history.
 struct Checks {
   Checks(const Draw& draw, std::deque<Operation>& operations, History& history,
-         Referee::Times times, Referee::Members members, Referee::IsHeld is_held);
+         Referee::Times times, Referee::Members members, Referee::Keys keys,
+         Referee::IsHeld is_held);
 
   Exclusion exclusion;
   Fencing fencing;

@@ -38,6 +38,24 @@ inline constexpr Guard raise_strict{"fencing", "raise", "a raise is strict"};
 inline constexpr Guard raise_number{"fencing", "raise", "(to the number that was asked for)"};
 inline constexpr Guard replant_counter{"fencing", "replant", "(to the token at least)"};
 inline constexpr Guard counter_kept{"fencing", "enrol", "(a repair only raises counters)"};
+inline constexpr Guard set_greeted{"plain", "greet", "a record is read on each connection"};
+// Lines.
+inline constexpr Guard grant_first{"waiting", "grant", "a node looks at who is before the caller"};
+inline constexpr Guard grant_in_passing{"waiting", "grant_in_passing",
+                                        "who does not wait looks at the line, too"};
+inline constexpr Guard entry_stays{"waiting", "remove", "T: an entry stays while its waiter waits"};
+inline constexpr Guard ticket_grows{"waiting", "enter", "(a ticket only grows)"};
+// Work that is done once.
+inline constexpr Guard once_enrolled{"once", "answer", "only an enrolled node answers"};
+inline constexpr Guard once_holder{"once", "answer", "the counter is at the holder's token"};
+inline constexpr Guard once_grows{"once", "answer", "what is noted only grows"};
+// Extending by token.
+inline constexpr Guard grant_once{"by_token", "grant", "a node is asked to grant a claim once"};
+inline constexpr Guard raise_decided{"by_token", "raise",
+                                     "nothing greater is asked for than what is decided"};
+inline constexpr Guard replant_marked{"by_token", "replant",
+                                      "a key that is set anew after another's hold is marked"};
+inline constexpr Guard extend_unmarked{"by_token", "extend", "a marked key does not count"};
 // Nodes that wait.
 inline constexpr Guard see_new{"exclusion", "see_candidate", "a candidate has a new nonce"};
 inline constexpr Guard see_blank{"exclusion", "see_candidate", "(the node is not enrolled)"};
@@ -52,6 +70,8 @@ inline constexpr Guard due_theirs{"exclusion", "find_due",
 inline constexpr Guard enrol_same{"exclusion", "enrol", "enrolment compares the candidate"};
 inline constexpr Guard enrol_run{"exclusion", "forget", "a candidate stands for one run"};
 inline constexpr Guard enrol_nonce{"fencing", "forget", "a record stands for one enrolment"};
+inline constexpr Guard enrol_repaired{"fencing", "enrol", "counters are repaired"};
+inline constexpr Guard enrol_once{"once", "enrol", "what is done is repaired"};
 // Clients.
 inline constexpr Guard own_token{"exclusion", "begin_to_acquire",
                                  "every attempt has an owner token of its own"};

@@ -132,7 +132,8 @@ void Observer::show(int node, int connection, int client) const {
   const Journal& journal = server.journal();
   const redis::Script* const script = script_of(journal.words());
   const bool may_vote = script == &redis::renew_script || script == &redis::renew_all_script;
-  if (journal.written().empty() && script != &redis::candidate_script && !may_vote) return;
+  const bool looks = script == &redis::candidate_script || Referee::reads_record(journal.words());
+  if (journal.written().empty() && !looks && !may_vote) return;
   const auto data = server.data.find(journal.database());
   if (data == server.data.end()) return;
   Referee::Executed step{

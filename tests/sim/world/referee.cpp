@@ -23,13 +23,10 @@ std::optional<std::int64_t> counter_of(const Value* value) {
   return text != nullptr ? data::whole_number(*text) : std::nullopt;
 }
 
-std::string with_prefix(std::string_view prefix, std::string_view key) {
-  return std::string(prefix).append(key);
-}
-
 /// The key of a permit, by that of its semaphore.
 std::string slot_key(std::string_view semaphore, std::string_view slot) {
-  return with_prefix(redis::permit_prefix, semaphore.substr(redis::semaphore_prefix.size()))
+  return std::string(redis::permit_prefix)
+      .append(semaphore.substr(redis::semaphore_prefix.size()))
       .append(":")
       .append(slot);
 }
@@ -60,7 +57,7 @@ Referee::Request Referee::read(const Executed& step) {
   const Words& words = step.journal.words();
   if (step.script == nullptr) {
     // A plain SET, which has no fencing and compares no record.
-    if (words.size() != 6 || words[0] != "SET") return request;
+    if (words.size() != 6 || words[0] != "SET" || !redis::is_held_key(words[1])) return request;
     request.kind = Kind::acquire;
     request.claims.push_back({words[2], {words[1]}, {}, number_of(words[5]), 0});
     return request;
@@ -70,6 +67,7 @@ Referee::Request Referee::read(const Executed& step) {
   const std::span<const std::string> args = std::span(words).subspan(3 + count);
   const auto as_one = [&](std::size_t locks, const std::string& slot, std::size_t ttl) {
     Claim claim{args[0], {}, {}, ttl != 0 ? number_of(args[ttl]) : 0, 0};
+    claim.lines.assign(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(locks));
     if (slot == "0") {
       claim.keys.assign(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(locks));
     } else {
@@ -85,6 +83,7 @@ Referee::Request Referee::read(const Executed& step) {
     request.record = &args[args.size() - 4];
     for (std::size_t i = 4; i + 6 < args.size(); i += 3) {
       Claim claim{args[i + 1], {args[i]}, {}, number_of(args[0]), 0};
+      claim.lines = claim.keys;
       if (args[2] == "1") claim.counters.push_back(with_prefix(redis::counter_prefix, args[i]));
       request.claims.push_back(std::move(claim));
     }
@@ -92,6 +91,8 @@ Referee::Request Referee::read(const Executed& step) {
     request.kind = Kind::acquire;
     request.record = &args[11];
     Claim claim = as_one(count / 2, args[9], 1);
+    claim.waiter = args[5];
+    claim.reads = args[8] == "r";
     if (args[4] == "1") add_counters(claim);
     request.claims.push_back(std::move(claim));
   } else if (step.script == &redis::renew_script) {
@@ -167,10 +168,15 @@ void Referee::executed(const Executed& step) {
       refuse(guard::own_token, step, "is asked for a lock for an attempt that has ended");
     }
   }
+  look_at_connection(step, request);
   for (const auto& [key, value] : step.journal.written()) {
     if (is_forgotten(step)) break;  // any keys may be gone then
     if (key.starts_with(redis::counter_prefix)) {
       look_at_counter(step, request, key);
+    } else if (key.starts_with(redis::queue_prefix)) {
+      look_at_line(step, key.substr(redis::queue_prefix.size()));
+    } else if (key.starts_with(redis::once_prefix)) {
+      look_at_periods(step, key);
     } else if (key.starts_with(redis::readers_prefix)) {
       const std::string lock = key.substr(redis::readers_prefix.size());
       if (step.journal.find(lock) == nullptr) look_at_lock(step, request, lock);
@@ -215,6 +221,7 @@ void Referee::look_at_lock(const Executed& step, const Request& request, const s
       if (life.until < now_ms + claim->ttl_ms) {
         refuse(guard::extend_life, step, key + " lives for less than the ttl");
       }
+      look_at_marks(step, *claim, key, false);
       continue;
     }
     const bool asked = claim != nullptr && (renews || request.kind == Kind::acquire);
@@ -232,6 +239,12 @@ void Referee::look_at_lock(const Executed& step, const Request& request, const s
     if (life.until < now_ms + claim->ttl_ms) {
       refuse(renews ? guard::replant_life : guard::grant_life, step,
              key + " lives for less than the ttl");
+    }
+    if (!renews && step.script != nullptr) {
+      const auto at = std::ranges::find(claim->keys, key) - claim->keys.begin();
+      look_at_grant(step, *claim, static_cast<std::size_t>(at));
+    } else if (renews && had.empty() && !life.shared) {
+      look_at_marks(step, *claim, key, true);
     }
   }
   for (const auto& [token, life] : had) {
@@ -264,6 +277,12 @@ void Referee::look_at_counter(const Executed& step, const Request& request,
     }
     if (!grows) refuse(guard::raise_strict, step, change);
     if (has != number) refuse(guard::raise_number, step, change);
+    const auto votes = votes_.find(claim->token);
+    const bool decided = votes != votes_.end() && votes->second.decided != 0;
+    if (decided && claim->fence > votes->second.decided) {
+      refuse(guard::raise_decided, step,
+             change + ", and its token is " + std::to_string(votes->second.decided));
+    }
     for (const std::string& lock : claim->keys) {
       const std::string readers = with_prefix(redis::readers_prefix, lock);
       const Lives owners = lives(before(step, lock), before(step, readers), step.now_us / 1000);
@@ -335,6 +354,10 @@ void Referee::look_at_votes(const Executed& step, const Request& request) {
       }
       continue;
     }
+    const bool again = std::ranges::any_of(vote.casts, [](const Cast& one) { return !one.renews; });
+    if (request.kind == Kind::acquire && again && step.script != nullptr) {
+      refuse(guard::grant_once, step, "the node grants one attempt twice");
+    }
     vote.casts.push_back({step.now, claim.ttl_ms, request.kind == Kind::renew, members_of(step)});
   }
 }
@@ -353,16 +376,19 @@ void Referee::refuse(const Guard& guard, const Executed& step, const std::string
 std::span<const Guard> Referee::guards() {
   using namespace guard;
   static constexpr Guard all[] = {
-      grant_enrolled, grant_free,      grant_life,       extend_enrolled, extend_own,
-      extend_kept,    extend_life,     replant_enrolled, replant_free,    replant_life,
-      delete_own,     delete_over,     grant_all,        grant_raises,    raise_enrolled,
-      raise_own,      raise_strict,    raise_number,     replant_counter, counter_kept,
-      see_new,        see_blank,       see_age,          witness_same,    witness_after,
-      due_waited,     enrol_same,      enrol_run,        enrol_nonce,     own_token,
-      due_theirs,     rounding,        win_start,        win_again_start, margin,
-      win_votes,      win_again_votes, win_again_end,    renew_margin,    within_max_ttl,
-      decide_number,  decide_in_time,  vote_accepts,     win_own_list,    win_asked,
-      list_step,      enrol_vouched,   settle_decided,   settle_waits};
+      grant_enrolled,  grant_free,     grant_life,       extend_enrolled, extend_own,
+      extend_kept,     extend_life,    replant_enrolled, replant_free,    replant_life,
+      delete_own,      delete_over,    grant_all,        grant_raises,    raise_enrolled,
+      raise_own,       raise_strict,   raise_number,     replant_counter, counter_kept,
+      set_greeted,     grant_first,    grant_in_passing, entry_stays,     ticket_grows,
+      once_enrolled,   once_holder,    once_grows,       enrol_once,      grant_once,
+      raise_decided,   replant_marked, extend_unmarked,  enrol_repaired,  see_new,
+      see_blank,       see_age,        witness_same,     witness_after,   due_waited,
+      enrol_same,      enrol_run,      enrol_nonce,      own_token,       due_theirs,
+      rounding,        win_start,      win_again_start,  margin,          win_votes,
+      win_again_votes, win_again_end,  renew_margin,     within_max_ttl,  decide_number,
+      decide_in_time,  vote_accepts,   win_own_list,     win_asked,       list_step,
+      enrol_vouched,   settle_decided, settle_waits};
   return all;
 }
 

@@ -68,19 +68,27 @@ class Referee {
 
   /// What the record of this server says now; nothing if it has no record of its present run.
   using Members = std::function<std::optional<redis::Membership>(int)>;
+  /// The keys of this server's first database.
+  using Keys = std::function<const Database&(int)>;
   /// Whether the holder believes in the lease of this operation now.
   using IsHeld = std::function<bool(std::size_t)>;
 
   /// Nothing is asked of the records of `liar`, and of what others do by its word; -1: nobody lies.
-  Referee(int servers, int liar, Report report, Times times, Members members, IsHeld is_held)
+  Referee(int servers, int liar, Report report, Times times, Members members, Keys keys,
+          IsHeld is_held)
       : servers_(servers),
         liar_(liar),
         report_(std::move(report)),
         times_(std::move(times)),
         members_now_(std::move(members)),
+        keys_now_(std::move(keys)),
         is_held_(std::move(is_held)) {}
 
   void executed(const Executed& step);
+  /// Whether a client reads a node's record with this command, as it does on each new connection.
+  [[nodiscard]] static bool reads_record(const Words& words) {
+    return words.size() > 1 && words[0] == "MGET" && words[1] == redis::enrolment_key;
+  }
   void believes(const Believed& believed);
   /// From now on nobody has to vouch for a node that is let in: an operator does, or nodes lose the
   /// texts of their lists.
@@ -102,7 +110,10 @@ class Referee {
     std::vector<std::string> counters;  ///< the keys of its counters; none without fencing
     std::int64_t ttl_ms = 0;
     std::uint64_t fence = 0;
-    bool by_token = false;  ///< no lease's own renewal: nobody believes in it
+    bool by_token = false;                ///< no lease's own renewal: nobody believes in it
+    std::vector<std::string> lines = {};  ///< the locks whose lines these keys have
+    std::string waiter = {};              ///< its name in these lines; empty: it is in none
+    bool reads = false;
   };
   enum class Kind { other, acquire, renew, raise, release };
   struct Request {
@@ -128,6 +139,7 @@ class Referee {
     /// Its deletes are on their way; they have come on these connections of nodes.
     std::set<std::pair<int, int>> over = {};
     std::optional<std::size_t> operation = {};  ///< which believes in it, or did
+    std::uint64_t decided = 0;                  ///< its fencing token; 0: none yet
   };
   /// A candidate of a node that waits.
   struct Candidate {
@@ -152,11 +164,20 @@ class Referee {
     }
   };
   static Settled settled_of(const redis::Membership& its);
+  /// What a node that repairs another could read when it was claimed: numbers by their keys.
+  using Numbers = std::map<std::string, std::int64_t>;
+  struct Source {
+    std::string name;
+    Numbers numbers;
+  };
   struct Watch {
     std::string nonce;
     core::Time since{};
   };
 
+  static std::string with_prefix(std::string_view prefix, std::string_view key) {
+    return std::string(prefix).append(key);
+  }
   [[nodiscard]] static Request read(const Executed& step);
   [[nodiscard]] static const Value* before(const Executed& step, const std::string& key);
   [[nodiscard]] static const Value* after(const Executed& step, const std::string& key);
@@ -164,6 +185,13 @@ class Referee {
   void look_at_lock(const Executed& step, const Request& request, const std::string& key);
   void look_at_counter(const Executed& step, const Request& request, const std::string& key);
   void look_at_votes(const Executed& step, const Request& request);
+  [[nodiscard]] static bool is_over(const Executed& step, const std::string& lock,
+                                    const std::string& entry, const Lives& holders);
+  void look_at_grant(const Executed& step, const Claim& claim, std::size_t lock);
+  void look_at_line(const Executed& step, const std::string& lock);
+  void look_at_periods(const Executed& step, const std::string& key);
+  void look_at_connection(const Executed& step, const Request& request);
+  void look_at_marks(const Executed& step, const Claim& claim, const std::string& key, bool anew);
   void look_at_record(const Executed& step);
   void look_at_candidate(const Executed& step);
   [[nodiscard]] static bool is_forgotten(const Executed& step);
@@ -172,6 +200,11 @@ class Referee {
   void note_commit(const Executed& step, const redis::Membership& its);
   void look_at_vouchers(const Executed& step, const std::string& nonce,
                         const redis::Membership& its);
+  void look_at_repair(const Executed& step, const redis::Membership& its,
+                      const std::set<std::string>& vouch);
+  void note_sources(const Executed& step);
+  [[nodiscard]] static bool is_covered(const redis::Membership& its,
+                                       const std::set<std::string>& names);
   void stands(const redis::Membership& its);
   void look_at_wait(const Executed& step, const redis::EnrolmentCandidate& candidate,
                     const redis::EnrolmentRecord& record);
@@ -187,11 +220,15 @@ class Referee {
   Report report_;
   Times times_;
   Members members_now_;
+  Keys keys_now_;
   IsHeld is_held_;
   std::unordered_map<std::string, Votes> votes_;                   ///< by owner token
   std::set<std::string, std::less<>> drawn_;                       ///< the nonces of all candidates
   std::map<std::string, Candidate> candidates_;                    ///< by their nonces
   std::map<std::tuple<int, std::size_t, NodeId>, Watch> watches_;  ///< by client, its life, node
+  /// What could be read for the repair that this client has begun of this node.
+  std::map<std::tuple<int, std::size_t, NodeId>, std::vector<Source>> repairs_;
+  std::set<std::pair<int, int>> greeted_;  ///< nodes, and connections on which a record was read
   std::map<Commit, Committed> commits_;
   std::set<std::pair<std::uint64_t, std::string>> founded_;  ///< nodes that were in a founding
   std::unordered_map<std::string, redis::SharedMembership> known_;  ///< by record and members

@@ -39,6 +39,7 @@ void Referee::believes(const Believed& one) {
   Votes& votes = votes_[one.token];
   votes.operation = one.operation;
   const std::string who = "operation " + std::to_string(one.operation);
+  if (!one.renewed) votes.decided = one.fence;
   if (!one.renewed && !votes.over.empty()) {
     refuse(guard::own_token, who + " has the token of an attempt that has released it");
   }

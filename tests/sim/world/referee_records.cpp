@@ -5,6 +5,7 @@
 #include "lock/config.hpp"
 #include "sim/world/records.hpp"
 #include "sim/world/referee.hpp"
+#include "wire/numbers.hpp"
 
 namespace quorumlock::sim {
 
@@ -91,6 +92,7 @@ redis::SharedMembership Referee::members_of(const std::string& record, const std
 }
 
 void Referee::look_at_record(const Executed& step) {
+  note_sources(step);
   const Journal::Before* const written = step.journal.find(enrolment_key());
   if (written == nullptr) return;
   const std::string had = text_in(*written ? &**written : nullptr);
@@ -153,16 +155,78 @@ void Referee::look_at_vouchers(const Executed& step, const std::string& nonce,
     if (one.name == its.name || one.founding != its.founding) continue;
     if (rank(one) <= rank(its)) vouch.insert(one.name);
   }
-  const auto cover = [&vouch](const redis::NodeNames& list) {
-    const auto count = static_cast<std::size_t>(std::ranges::count_if(
-        list, [&vouch](const std::string& name) { return vouch.contains(name); }));
-    return count >= list.size() - (list.size() / 2 + 1) + 1;
-  };
-  const bool enough = (its.phase == ListPhase::announced || cover(its.to)) &&
-                      (its.phase == ListPhase::settled || cover(its.from));
-  if (enough) return;
+  if (is_covered(its, vouch)) return look_at_repair(step, its, vouch);
   refuse(guard::enrol_vouched, step,
          "is let in as " + its.text() + " by the word of " + std::to_string(vouch.size()));
+}
+
+/// Whether these are N - q + 1 nodes of each list that this record is for.
+bool Referee::is_covered(const Membership& its, const std::set<std::string>& names) {
+  const auto cover = [&names](const redis::NodeNames& list) {
+    const auto count = static_cast<std::size_t>(std::ranges::count_if(
+        list, [&names](const std::string& name) { return names.contains(name); }));
+    return count >= list.size() - (list.size() / 2 + 1) + 1;
+  };
+  return (its.phase == ListPhase::announced || cover(its.to)) &&
+         (its.phase == ListPhase::settled || cover(its.from));
+}
+
+/// Notes what a client that begins to repair a node could read on the others.
+void Referee::note_sources(const Executed& step) {
+  const bool begins = step.script == nullptr && step.journal.find(redis::repairer_key) != nullptr &&
+                      step.journal.words()[0] == "SET";
+  if (!begins) return;
+  std::vector<Source> sources;
+  for (int server = 0; server < servers_; ++server) {
+    const auto is = members_now_(server);
+    if (server == step.node || !is) continue;
+    Source& source = sources.emplace_back(Source{is->name, {}});
+    for (const auto& [key, value] : keys_now_(server).at(times_(server) / 1000)) {
+      const bool counts =
+          key.starts_with(redis::counter_prefix) || key.starts_with(redis::once_prefix);
+      const std::string* const text = counts ? value.text() : nullptr;
+      const auto number = text != nullptr ? redis::counter_in(*text) : std::nullopt;
+      // A counter at zero is as an absent one: a key that has no token was set anew.
+      if (!number || (*number == 0 && key.starts_with(redis::counter_prefix))) continue;
+      source.numbers.emplace(key, static_cast<std::int64_t>(*number));
+    }
+  }
+  repairs_[{step.client, step.life, {step.node, step.journal.database()}}] = std::move(sources);
+}
+
+/// Checks that a node which is let in has the counters, and what is done once, of enough of those
+/// that vouch for it: what they had when its repair was begun, or more.
+void Referee::look_at_repair(const Executed& step, const Membership& its,
+                             const std::set<std::string>& vouch) {
+  const auto repair = repairs_.find({step.client, step.life, {step.node, step.journal.database()}});
+  if (repair == repairs_.end()) {
+    return refuse(guard::enrol_repaired, step, "is let in and nobody has begun to repair it");
+  }
+  for (const bool periods : {false, true}) {
+    const std::string_view prefix = periods ? redis::once_prefix : redis::counter_prefix;
+    std::set<std::string> read;
+    std::string lacks;
+    for (const Source& source : repair->second) {
+      if (!vouch.contains(source.name)) continue;
+      bool has_all = true;
+      for (const auto& [key, number] : source.numbers) {
+        if (!key.starts_with(prefix)) continue;
+        const Value* const value = after(step, key);
+        const std::string* const text = value != nullptr ? value->text() : nullptr;
+        const auto own = text != nullptr ? redis::counter_in(*text) : std::nullopt;
+        if (own && static_cast<std::int64_t>(*own) >= number) continue;
+        // It may have run out meanwhile.
+        const int server = server_named(source.name);
+        if (keys_now_(server).find(key, times_(server) / 1000) == nullptr) continue;
+        has_all = false;
+        lacks = key + " is " + (text != nullptr ? *text : "absent") + " and was " +
+                std::to_string(number) + " at " + source.name;
+      }
+      if (has_all) read.insert(source.name);
+    }
+    if (is_covered(its, read)) continue;
+    refuse(periods ? guard::enrol_once : guard::enrol_repaired, step, "is let in: " + lacks);
+  }
 }
 
 /// Whether this step takes the node's record away: it forgets, as a node may at any time.

@@ -17,6 +17,9 @@ Scene::Scene(const Draw& its_draw, std::ostream* trace)
           [this](int server) {
             return membership_of(nodes[static_cast<std::size_t>(server)], agenda.now());
           },
+          [this](int server) -> const Database& {
+            return nodes[static_cast<std::size_t>(server)].data[0];
+          },
           [this](std::size_t operation) { return operations[operation].valid(agenda.now()); }) {}
 
 }  // namespace quorumlock::sim
