@@ -142,9 +142,11 @@ void Referee::look_at_vouchers(const Executed& step, const std::string& nonce,
   }
   if (its.epoch == 0 && its.phase == ListPhase::settled) {
     const bool first = std::ranges::none_of(present, [&its](const Membership& one) {
-      return one.name != its.name && one.founding == its.founding;
+      return one.name != its.name && one.founding == its.founding &&
+             redis::is_member(its.to, one.name);
     });
-    // All nodes forgot, and a client founds the list, perhaps once more by a candidate of before.
+    // All nodes of the list forgot, and a client founds it, perhaps once more by a candidate of
+    // before. A node of a later list may remember that.
     if (first) std::erase_if(founded_, [&](const auto& one) { return one.first == its.founding; });
     if (!founded_.contains({its.founding, its.name})) return;
   }
@@ -301,8 +303,11 @@ void Referee::look_at_wait(const Executed& step, const EnrolmentCandidate& candi
   // Each TIME is read in whole ms of a clock that counts us.
   const auto passed = [wait](std::int64_t us) { return us + 1000 >= wait * 1000; };
   std::size_t witnesses = 0;
+  const std::int64_t waited = (step.now - candidates_[candidate.record.nonce].put) / 1us;
   for (const auto& [name, time] : candidate.times) {
-    if (passed(times_(server_named(name)) - time)) ++witnesses;
+    const std::int64_t shows = times_(server_named(name)) - time;
+    // A clock that was set back since the client looked has shown more.
+    if (passed(shows < 0 ? waited : shows)) ++witnesses;
   }
   const bool own = passed(step.now_us - candidate.begun);
   if (own && witnesses >= least_witnesses(*its)) return;
