@@ -1,5 +1,6 @@
 #include "sim/world/world.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,12 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr core::Duration clock_start = 1'700'000'000s;
+
+}  // namespace
+
 World::World(const Draw& draw, std::ostream* trace) : scene(draw, trace) {
   begin_nodes();
   begin_clients();
@@ -28,13 +35,16 @@ void World::begin_nodes() {
   const int drawn = draw.one_ahead ? random.between(0, draw.nodes - 1) : -1;
   const int far_ahead = draw.stale_source ? draw.nodes - 1 : drawn;
   const redis::NodeNames list = lists.first();
+  // A counter counts only if it is above what an absent one begins with.
+  const core::Duration absent = std::min(draw.memory, draw.other_memory) / 2;
+  const std::int64_t low = (clock_start - absent + std::min<core::Duration>(absent, 2h)) / 1us;
   for (int node = 0; node < draw.servers(); ++node) {
     ServerSettings settings;
     settings.seed = draw.seed * 100 + static_cast<std::uint64_t>(node);
     settings.durable = draw.durable;
     const auto off = random.between(-20'000, 20'000) * 1ms;
     const double rate = rate_within_the_bound(draw, random);
-    const WallClock clock(1'700'000'000s + (draw.nodes_agree ? 0ms : off),
+    const WallClock clock(clock_start + (draw.nodes_agree ? 0ms : off),
                           draw.nodes_agree ? 1 : rate);
     Server& server = scene.nodes.emplace_back(settings, clock, scene.agenda.now());
     if (node >= draw.nodes) continue;
@@ -57,11 +67,11 @@ void World::begin_nodes() {
       if (!draw.low_counters) break;
       const int ahead = node == far_ahead ? 1000 : 0;
       data.put(std::string(redis::counter_prefix) + key,
-               {std::to_string(random.between(0, 3) + ahead), std::nullopt});
+               {std::to_string(low + random.between(0, 3) + ahead), std::nullopt});
     }
     if (draw.low_counters && draw.keys > 2) {
       data.put(std::string(redis::counter_prefix) + "third",
-               {std::to_string(random.between(0, 3)), std::nullopt});
+               {std::to_string(low + random.between(0, 3)), std::nullopt});
     }
     if (draw.odd_counter && node == 0) {
       data.put(std::string(redis::counter_prefix) + "unused", {"no number", std::nullopt});
