@@ -193,12 +193,16 @@ def check_node_unit():
     expect(text_of("debian/quorumlock-node.install").split()
            == ["packaging/node.conf", "etc/quorumlock", "packaging/systemd/quorumlock-node@.service", "lib/systemd/system"],
            "no package has the node and its configuration")
-    words = re.search(r"^ExecStart=(.*)$", unit, re.M).group(1).split()
+    program, *words = re.search(r"^ExecStart=@(.*)$", unit, re.M).group(1).split()
+    node = next(fields for fields in paragraphs("debian/control") if fields.get("Package") == "quorumlock-node")
+    expect(re.match(r"redis-tools \(", node["Depends"]) and program == "/usr/bin/redis-check-rdb",
+           f"quorumlock-node runs {program}, and depends on {node['Depends']}")
     with tempfile.TemporaryDirectory() as folder:
         socket = str(Path(folder, "s"))
         words = [{"/etc/quorumlock/node.conf": str(ROOT / "packaging/node.conf"), "%i": "0",
                   "/var/lib/quorumlock-node/%i": folder}.get(word, word) for word in words]
         with subprocess.Popen([*words, "--unixsocket", socket], stdout=subprocess.PIPE, text=True,
+                              executable=shutil.which("redis-check-rdb") or shutil.which("redis-server"),
                               env=os.environ | {"NOTIFY_SOCKET": "@nobody"}) as server:
             for line in server.stdout:
                 if "ready to accept connections" in line:
