@@ -221,6 +221,16 @@ def check_node_unit():
             expect(done.returncode == 0 and not done.stderr, f"systemd-analyze verify: {done.stderr}")
 
 
+def check_templates():
+    """A removal stops the instances of each template, and a purge leaves none enabled: debhelper sees to neither."""
+    for unit in sorted(ROOT.glob("packaging/systemd/*@.service")):
+        package = next(path.stem for path in ROOT.glob("debian/*.install") if unit.name in path.read_text())
+        for script, line in (("prerm", f"deb-systemd-invoke stop '{unit.stem}*.service' "),
+                             ("postrm", f"rm -f /etc/systemd/system/multi-user.target.wants/{unit.stem}*.service\n")):
+            path = ROOT / f"debian/{package}.{script}"
+            expect(path.is_file() and line in path.read_text(), f"debian/{package}.{script} lacks: {line.strip()}")
+
+
 def main():
     check_versions()
     check_dependencies()
@@ -230,6 +240,7 @@ def main():
     check_serve_unit(sys.argv[1])
     check_enroll_unit(sys.argv[1])
     check_node_unit()
+    check_templates()
     for line in wrong:
         print(line)
     print(f"debian: {len(wrong)} mistakes")
