@@ -221,14 +221,18 @@ def check_node_unit():
             expect(done.returncode == 0 and not done.stderr, f"systemd-analyze verify: {done.stderr}")
 
 
-def check_templates():
-    """A removal stops the instances of each template, and a purge leaves none enabled: debhelper sees to neither."""
-    for unit in sorted(ROOT.glob("packaging/systemd/*@.service")):
+def check_removal():
+    """A removal stops each service, and a purge leaves no instance of a template enabled: debhelper sees to neither."""
+    for unit in sorted(ROOT.glob("packaging/systemd/*.service")):
         package = next(path.stem for path in ROOT.glob("debian/*.install") if unit.name in path.read_text())
-        for script, line in (("prerm", f"deb-systemd-invoke stop '{unit.stem}*.service' "),
-                             ("postrm", f"rm -f /etc/systemd/system/multi-user.target.wants/{unit.stem}*.service\n")):
-            path = ROOT / f"debian/{package}.{script}"
-            expect(path.is_file() and line in path.read_text(), f"debian/{package}.{script} lacks: {line.strip()}")
+        scripts = [ROOT / f"debian/{package}.{script}" for script in ("prerm", "postrm")]
+        stop, forget = (path.read_text() if path.is_file() else "" for path in scripts)
+        template = unit.stem.endswith("@")
+        name = f"'{unit.stem}*.service'" if template else unit.name
+        expect(name in " ".join(re.findall(r"^\tdeb-systemd-invoke stop (.*)$", stop, re.M)).split(),
+               f"{scripts[0].name} does not stop {name}")
+        line = f"\trm -f /etc/systemd/system/multi-user.target.wants/{unit.stem}*.service\n"
+        expect(not template or line in forget, f"{scripts[1].name} lacks: {line.strip()}")
 
 
 def main():
@@ -240,7 +244,7 @@ def main():
     check_serve_unit(sys.argv[1])
     check_enroll_unit(sys.argv[1])
     check_node_unit()
-    check_templates()
+    check_removal()
     for line in wrong:
         print(line)
     print(f"debian: {len(wrong)} mistakes")
