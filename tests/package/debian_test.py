@@ -193,12 +193,16 @@ def check_node_unit():
     expect(text_of("debian/quorumlock-node.install").split()
            == ["packaging/node.conf", "etc/quorumlock", "packaging/systemd/quorumlock-node@.service", "lib/systemd/system"],
            "no package has the node and its configuration")
-    words = re.search(r"^ExecStart=(.*)$", unit, re.M).group(1).split()
+    program, *words = re.search(r"^ExecStart=@(.*)$", unit, re.M).group(1).split()
+    node = next(fields for fields in paragraphs("debian/control") if fields.get("Package") == "quorumlock-node")
+    expect(re.match(r"redis-tools \(", node["Depends"]) and program == "/usr/bin/redis-check-rdb",
+           f"quorumlock-node runs {program}, and depends on {node['Depends']}")
     with tempfile.TemporaryDirectory() as folder:
         socket = str(Path(folder, "s"))
         words = [{"/etc/quorumlock/node.conf": str(ROOT / "packaging/node.conf"), "%i": "0",
                   "/var/lib/quorumlock-node/%i": folder}.get(word, word) for word in words]
         with subprocess.Popen([*words, "--unixsocket", socket], stdout=subprocess.PIPE, text=True,
+                              executable=shutil.which("redis-check-rdb") or shutil.which("redis-server"),
                               env=os.environ | {"NOTIFY_SOCKET": "@nobody"}) as server:
             for line in server.stdout:
                 if "ready to accept connections" in line:
@@ -217,6 +221,20 @@ def check_node_unit():
             expect(done.returncode == 0 and not done.stderr, f"systemd-analyze verify: {done.stderr}")
 
 
+def check_removal():
+    """A removal stops each service, and a purge leaves no instance of a template enabled: debhelper sees to neither."""
+    for unit in sorted(ROOT.glob("packaging/systemd/*.service")):
+        package = next(path.stem for path in ROOT.glob("debian/*.install") if unit.name in path.read_text())
+        scripts = [ROOT / f"debian/{package}.{script}" for script in ("prerm", "postrm")]
+        stop, forget = (path.read_text() if path.is_file() else "" for path in scripts)
+        template = unit.stem.endswith("@")
+        name = f"'{unit.stem}*.service'" if template else unit.name
+        expect(name in " ".join(re.findall(r"^\tdeb-systemd-invoke stop (.*)$", stop, re.M)).split(),
+               f"{scripts[0].name} does not stop {name}")
+        line = f"\trm -f /etc/systemd/system/multi-user.target.wants/{unit.stem}*.service\n"
+        expect(not template or line in forget, f"{scripts[1].name} lacks: {line.strip()}")
+
+
 def main():
     check_versions()
     check_dependencies()
@@ -226,6 +244,7 @@ def main():
     check_serve_unit(sys.argv[1])
     check_enroll_unit(sys.argv[1])
     check_node_unit()
+    check_removal()
     for line in wrong:
         print(line)
     print(f"debian: {len(wrong)} mistakes")
