@@ -242,8 +242,8 @@ TEST_F(ServerTest, ARepairProlongsTheLifeOfACounterThatIsAsGreat) {
 
 TEST_F(ServerTest, ARepairBringsPeriodZero) {
   const std::string done = "quorumlock:once:lock";
-  ask({"EVAL", redis::repair_script.source, "2", "quorumlock:repairer", done, "mark", "1000", "9000",
-       "0"});
+  ask({"EVAL", redis::repair_script.source, "2", "quorumlock:repairer", done, "mark", "1000",
+       "9000", "0"});
   EXPECT_EQ(ask({"GET", done}), "$1\r\n0\r\n");
 }
 

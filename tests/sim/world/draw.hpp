@@ -130,9 +130,10 @@ struct Draw {
   bool durable = false;
   bool sane_wall_clocks = true;  ///< otherwise the clients' wall clocks stand still near 1970
   bool clocks_at_the_bound = false;
-  bool nodes_agree = true;    ///< the nodes' clocks agree; else they are up to 20 s apart and drift
-  bool low_counters = false;  ///< counters start at numbers close to each other: as if already in use
-  bool uneven_paths = false;  ///< each path between a client and a node draws its own speed
+  bool nodes_agree = true;  ///< the nodes' clocks agree; else they are up to 20 s apart and drift
+  bool low_counters =
+      false;  ///< counters start at numbers close to each other: as if already in use
+  bool uneven_paths = false;          ///< each path between a client and a node draws its own speed
   bool faults_follow_wins = false;    ///< a win often triggers a fault
   bool faults_follow_votes = false;   ///< a vote often makes its node forget (flush, crash)
   bool faults_follow_raises = false;  ///< a raise is often late (delay) or lost (reset)
