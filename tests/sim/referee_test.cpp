@@ -30,7 +30,8 @@ const std::string enrolment(redis::enrolment_key), candidate(redis::candidate_ke
                                  repairer(redis::repairer_key),
                                  mark = std::string(redis::replanted_prefix) + "lock";
 
-constexpr std::int64_t begin_us = 1'700'000'000'000'000;
+// Less than half of fencing_memory, so that an absent counter may begin with any number.
+constexpr std::int64_t begin_us = 40'000'000'000;
 constexpr std::int64_t begin_ms = begin_us / 1000;
 
 /// Three nodes with a settled list, and a referee. Nobody executes anything but what a test says.
@@ -47,11 +48,13 @@ class Court {
     keys[node].put(enrolment, text(record(its, std::move(nonce))));
     keys[node].put(members, text(its.text()));
   }
-  static std::string record(const Membership& its, std::string nonce = "0") {
+  static std::string record(const Membership& its, std::string nonce = "0",
+                            std::uint64_t floor = 0) {
     redis::EnrolmentRecord record;
     record.run_id = "run";
     record.nonce = std::move(nonce);
     record.members = its.mark();
+    record.floor = floor;
     return record.to_string();
   }
   static Value text(std::string words, std::optional<std::int64_t> expires = {}) {
@@ -191,10 +194,11 @@ class Court {
     run(node, redis::enrol_script, {enrolment, candidate, "", members}, {"0", with, by, its.text()},
         {{enrolment, text(with)}, {members, text(its.text())}, {candidate, std::nullopt}}, client);
   }
-  void adopt(int node, const Membership& its) {
+  void adopt(int node, const Membership& its, std::uint64_t floor = 0) {
+    const std::string with = record(its, "0", floor);
     run(node, redis::adopt_script, {enrolment, candidate, members},
-        {record_of(node), record(its), its.text()},
-        {{enrolment, text(record(its))}, {members, text(its.text())}}, -1);
+        {record_of(node), with, its.text()}, {{enrolment, text(with)}, {members, text(its.text())}},
+        -1);
   }
 
   /// What a client believes after a round that has just begun, with votes of n1 and n2.
@@ -618,6 +622,40 @@ const std::vector<Story>& stories() {
          c.keys[0].put(counter, Court::text("6"));
          c.renew(0, "a", {{"lock", Court::text("a", c.now_ms() + 1000)}});
        }},
+      {guard::extend_succeeds,
+       [](C c) {
+         for (int node = 0; node < 2; ++node) c.grant(node, "a", "5");
+         c.now += 10ms;
+         for (int node = 0; node < 2; ++node) c.extend_by_token(node, "a");
+         c.referee.extended("a", c.now, old_list);
+       },
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.grant(1, "a", "6");
+         c.now += 10ms;
+         for (int node = 0; node < 2; ++node) c.extend_by_token(node, "a");
+         c.referee.extended("a", c.now, old_list);
+       }},
+      {guard::counter_life,
+       [](C c) {
+         c.acquire(0, "a",
+                   {{"lock", Court::text("a", c.now_ms() + 1000)},
+                    {counter, Court::text("5", c.now_ms() + 86'400'000)}});
+       },
+       [](C c) {
+         c.acquire(0, "a",
+                   {{"lock", Court::text("a", c.now_ms() + 1000)},
+                    {counter, Court::text("5", c.now_ms() + 86'399'999)}});
+       }},
+      {guard::counter_begins,
+       [](C c) {
+         c.enrol(0, announced("n1", {1000, 10'000}));
+         c.grant(0, "a", std::to_string(begin_us + c.now / 1us - 5'000'000'000 + 1));
+       },
+       [](C c) {
+         c.enrol(0, announced("n1", {1000, 10'000}));
+         c.grant(0, "a", std::to_string(begin_us + c.now / 1us - 5'000'000'000));
+       }},
       {guard::extend_unmarked,
        [](C c) {
          c.grant(0, "a", "5");
@@ -905,6 +943,19 @@ const std::vector<Story>& stories() {
          c.adopt(0, unsettled("n1"));
          c.now += 1000ms;
          c.adopt(0, settled("n1"));
+       }},
+      {guard::settle_scanned,
+       [change](C c) {
+         for (int node = 0; node < 2; ++node) c.keys[node].put(counter, Court::text("5"));
+         change(c);
+         c.now += 1000ms;
+         c.adopt(0, settled("n1"), 5);
+       },
+       [change](C c) {
+         for (int node = 0; node < 2; ++node) c.keys[node].put(counter, Court::text("5"));
+         change(c);
+         c.now += 1000ms;
+         c.adopt(0, settled("n1"), 4);
        }},
       {guard::settle_waits,
        [change](C c) {

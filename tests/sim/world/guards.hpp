@@ -55,7 +55,12 @@ inline constexpr Guard raise_decided{"by_token", "raise",
                                      "nothing greater is asked for than what is decided"};
 inline constexpr Guard replant_marked{"by_token", "replant",
                                       "a key that is set anew after another's hold is marked"};
+inline constexpr Guard extend_succeeds{"by_token", "succeed", "all votes have one counter"};
 inline constexpr Guard extend_unmarked{"by_token", "extend", "a marked key does not count"};
+inline constexpr Guard counter_life{"tokens", "vote",
+                                    "until the settle a counter lives for the longer memory"};
+inline constexpr Guard counter_begins{
+    "tokens", "vote", "until the settle an absent counter begins by the shorter memory"};
 // Nodes that wait.
 inline constexpr Guard see_new{"exclusion", "see_candidate", "a candidate has a new nonce"};
 inline constexpr Guard see_blank{"exclusion", "see_candidate", "(the node is not enrolled)"};
@@ -103,6 +108,7 @@ inline constexpr Guard list_step{"members", "announce", "(a step of a change, fr
 inline constexpr Guard enrol_vouched{"members", "enrol", "N - q + 1 nodes vouch"};
 inline constexpr Guard settle_decided{"members", "look",
                                       "a commit is seen on a majority of the old list"};
+inline constexpr Guard settle_scanned{"tokens", "settle", "a majority of the old list is scanned"};
 inline constexpr Guard settle_waits{"exclusion", "settle", "the settle waits for the old max_ttl"};
 
 }  // namespace guard

@@ -271,6 +271,8 @@ void Referee::look_at_counter(const Executed& step, const Request& request,
   const bool grows = has && (!had || *has > *had);
   const bool asked = claim != request.claims.end();
   const auto number = asked ? static_cast<std::int64_t>(claim->fence) : 0;
+  const bool acquires = request.kind == Kind::acquire;
+  if (grows && asked) look_at_life(step, key, acquires && !had);
   if (step.script == &redis::raise_script && asked) {
     if (const std::string why = why_not_enrolled(step, request); !why.empty()) {
       refuse(guard::raise_enrolled, step, why);
@@ -294,7 +296,7 @@ void Referee::look_at_counter(const Executed& step, const Request& request,
     if (!grows || *has < number) refuse(guard::replant_counter, step, change);
   } else if (step.script == &redis::repair_script) {
     if (!grows) refuse(guard::counter_kept, step, change);
-  } else if (request.kind != Kind::acquire || !asked || !grows) {
+  } else if (!acquires || !asked || !grows) {
     refuse(guard::grant_raises, step, change);
   } else {
     // A counter changes with the grant and not without it.
@@ -346,7 +348,14 @@ void Referee::look_at_votes(const Executed& step, const Request& request) {
     if (!voted) continue;
     Vote& vote = votes_[claim.token].of[{step.node, step.journal.database()}];
     if (numbers.size() == 1) vote.numbers.insert(static_cast<std::uint64_t>(*numbers.begin()));
-    if (claim.by_token) continue;
+    if (claim.by_token) {
+      std::int64_t greatest = 0;
+      for (const std::string& counter : claim.counters) {
+        greatest = std::max(greatest, counter_of(after(step, counter)).value_or(0));
+      }
+      vote.extensions.emplace_back(step.now, greatest);
+      continue;
+    }
     if (request.kind == Kind::raise) {
       // With a raise the node votes again, by the record that it has now.
       for (Cast& each : vote.casts) {
@@ -376,19 +385,20 @@ void Referee::refuse(const Guard& guard, const Executed& step, const std::string
 std::span<const Guard> Referee::guards() {
   using namespace guard;
   static constexpr Guard all[] = {
-      grant_enrolled,  grant_free,     grant_life,       extend_enrolled, extend_own,
-      extend_kept,     extend_life,    replant_enrolled, replant_free,    replant_life,
-      delete_own,      delete_over,    grant_all,        grant_raises,    raise_enrolled,
-      raise_own,       raise_strict,   raise_number,     replant_counter, counter_kept,
-      set_greeted,     grant_first,    grant_in_passing, entry_stays,     ticket_grows,
-      once_enrolled,   once_holder,    once_grows,       enrol_once,      grant_once,
-      raise_decided,   replant_marked, extend_unmarked,  enrol_repaired,  see_new,
-      see_blank,       see_age,        witness_same,     witness_after,   due_waited,
-      enrol_same,      enrol_run,      enrol_nonce,      own_token,       due_theirs,
-      rounding,        win_start,      win_again_start,  margin,          win_votes,
-      win_again_votes, win_again_end,  renew_margin,     within_max_ttl,  decide_number,
-      decide_in_time,  vote_accepts,   win_own_list,     win_asked,       list_step,
-      enrol_vouched,   settle_decided, settle_waits};
+      grant_enrolled, grant_free,      grant_life,       extend_enrolled, extend_own,
+      extend_kept,    extend_life,     replant_enrolled, replant_free,    replant_life,
+      delete_own,     delete_over,     grant_all,        grant_raises,    raise_enrolled,
+      raise_own,      raise_strict,    raise_number,     replant_counter, counter_kept,
+      set_greeted,    grant_first,     grant_in_passing, entry_stays,     ticket_grows,
+      once_enrolled,  once_holder,     once_grows,       enrol_once,      extend_succeeds,
+      counter_life,   counter_begins,  settle_scanned,   grant_once,      raise_decided,
+      replant_marked, extend_unmarked, enrol_repaired,   see_new,         see_blank,
+      see_age,        witness_same,    witness_after,    due_waited,      enrol_same,
+      enrol_run,      enrol_nonce,     own_token,        due_theirs,      rounding,
+      win_start,      win_again_start, margin,           win_votes,       win_again_votes,
+      win_again_end,  renew_margin,    within_max_ttl,   decide_number,   decide_in_time,
+      vote_accepts,   win_own_list,    win_asked,        list_step,       enrol_vouched,
+      settle_decided, settle_waits};
   return all;
 }
 

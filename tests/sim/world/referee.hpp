@@ -90,6 +90,8 @@ class Referee {
     return words.size() > 1 && words[0] == "MGET" && words[1] == redis::enrolment_key;
   }
   void believes(const Believed& believed);
+  /// By this token alone a lease was extended for a client of this list, who asked at this time.
+  void extended(const std::string& token, TrueTime asked, const redis::NodeNames& list);
   /// From now on nobody has to vouch for a node that is let in: an operator does, or nodes lose the
   /// texts of their lists.
   void ask_for_no_vouchers() { vouched_ = true; }
@@ -133,6 +135,8 @@ class Referee {
   struct Vote {
     std::vector<Cast> casts;
     std::set<std::uint64_t> numbers;  ///< to which it has raised its counters for the claim
+    /// When it was extended by the token alone, and the greatest of its counters.
+    std::vector<std::pair<TrueTime, std::int64_t>> extensions;
   };
   struct Votes {
     std::map<NodeId, Vote> of;
@@ -147,12 +151,19 @@ class Referee {
     std::vector<std::int64_t> times;       ///< of all servers, when it was put there
     std::vector<redis::Membership> stood;  ///< what the nodes stood at then, and since
   };
+  /// What could be read on a node at some moment: its counters, and what is done once.
+  struct Source {
+    std::string name;
+    std::map<std::string, std::int64_t> numbers;
+  };
   /// A list that nodes have committed to: founding, epoch, the list and its terms.
   using Commit = std::tuple<std::uint64_t, std::uint32_t, redis::NodeNames, std::string>;
   struct Committed {
     std::set<std::string> on;
     std::optional<TrueTime> decided = {};  ///< when a majority of the old list had committed
     std::int64_t old_ttl_ms = 0;
+    redis::NodeNames from;        ///< the list before it
+    std::vector<Source> sources;  ///< what could be read on that list's nodes then
   };
   /// The list that a node has settled, or would have if its change were withdrawn.
   struct Settled {
@@ -164,12 +175,6 @@ class Referee {
     }
   };
   static Settled settled_of(const redis::Membership& its);
-  /// What a node that repairs another could read when it was claimed: numbers by their keys.
-  using Numbers = std::map<std::string, std::int64_t>;
-  struct Source {
-    std::string name;
-    Numbers numbers;
-  };
   struct Watch {
     std::string nonce;
     core::Time since{};
@@ -202,7 +207,10 @@ class Referee {
                         const redis::Membership& its);
   void look_at_repair(const Executed& step, const redis::Membership& its,
                       const std::set<std::string>& vouch);
+  void look_at_life(const Executed& step, const std::string& key, bool begins);
   void note_sources(const Executed& step);
+  [[nodiscard]] std::vector<Source> sources_beside(int node) const;
+  [[nodiscard]] bool is_gone(const Source& source, const std::string& key) const;
   [[nodiscard]] static bool is_covered(const redis::Membership& its,
                                        const std::set<std::string>& names);
   void stands(const redis::Membership& its);

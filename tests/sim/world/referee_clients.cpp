@@ -123,4 +123,19 @@ void Referee::believes(const Believed& one) {
   refuse(one.renewed ? guard::win_again_votes : guard::win_votes, has);
 }
 
+/// Checks that a majority has voted since then with one and the same counter.
+void Referee::extended(const std::string& token, TrueTime asked, const NodeNames& list) {
+  std::map<std::int64_t, std::set<std::string>> by_counter;
+  for (const auto& [node, vote] : votes_[token].of) {
+    std::string name = name_of(node.first);
+    if (node.second != 0) name += '/' + std::to_string(node.second);
+    for (const auto& [at, counter] : vote.extensions) {
+      if (at >= asked) by_counter[counter].insert(name);
+    }
+  }
+  const auto wins = [&list](const auto& each) { return is_majority(list, each.second); };
+  if (std::ranges::any_of(by_counter, wins)) return;
+  refuse(guard::extend_succeeds, token + " is extended by votes with different counters");
+}
+
 }  // namespace quorumlock::sim

@@ -178,10 +178,16 @@ void Referee::note_sources(const Executed& step) {
   const bool begins = step.script == nullptr && step.journal.find(redis::repairer_key) != nullptr &&
                       step.journal.words()[0] == "SET";
   if (!begins) return;
+  repairs_[{step.client, step.life, {step.node, step.journal.database()}}] =
+      sources_beside(step.node);
+}
+
+/// What can be read on all nodes with a record, but for this one.
+std::vector<Referee::Source> Referee::sources_beside(int node) const {
   std::vector<Source> sources;
   for (int server = 0; server < servers_; ++server) {
     const auto is = members_now_(server);
-    if (server == step.node || !is) continue;
+    if (server == node || !is) continue;
     Source& source = sources.emplace_back(Source{is->name, {}});
     for (const auto& [key, value] : keys_now_(server).at(times_(server) / 1000)) {
       const bool counts =
@@ -193,7 +199,31 @@ void Referee::note_sources(const Executed& step) {
       source.numbers.emplace(key, static_cast<std::int64_t>(*number));
     }
   }
-  repairs_[{step.client, step.life, {step.node, step.journal.database()}}] = std::move(sources);
+  return sources;
+}
+
+/// Whether a number that could be read there is not there any more: it has run out, perhaps.
+bool Referee::is_gone(const Source& source, const std::string& key) const {
+  const int server = server_named(source.name);
+  return keys_now_(server).find(key, times_(server) / 1000) == nullptr;
+}
+
+/// A counter that was written lives for the fencing_memory of the node's list, or the longer one of
+/// both lists; one that was absent begins by half of it, or of the shorter one.
+void Referee::look_at_life(const Executed& step, const std::string& key, bool begins) {
+  const redis::SharedMembership its = members_of(step);
+  const Value* const value = after(step, key);
+  if (its == nullptr || value == nullptr || step.node == liar_) return;
+  const std::int64_t to = its->to_terms.memory_s;
+  const std::int64_t from = its->phase == ListPhase::settled ? to : its->from_terms.memory_s;
+  if (value->expires && *value->expires < step.now_us / 1000 + 1000 * std::max(from, to)) {
+    refuse(guard::counter_life, step, key + " lives for less than fencing_memory");
+  }
+  const auto number = redis::counter_in(value->text() != nullptr ? *value->text() : "");
+  const std::int64_t least = step.now_us - 1'000'000 * std::min(from, to) / 2;
+  if (begins && number && static_cast<std::int64_t>(*number) <= least) {
+    refuse(guard::counter_begins, step, key + " begins with " + *value->text());
+  }
 }
 
 /// Checks that a node which is let in has the counters, and what is done once, of enough of those
@@ -217,9 +247,7 @@ void Referee::look_at_repair(const Executed& step, const Membership& its,
         const std::string* const text = value != nullptr ? value->text() : nullptr;
         const auto own = text != nullptr ? redis::counter_in(*text) : std::nullopt;
         if (own && static_cast<std::int64_t>(*own) >= number) continue;
-        // It may have run out meanwhile.
-        const int server = server_named(source.name);
-        if (keys_now_(server).find(key, times_(server) / 1000) == nullptr) continue;
+        if (is_gone(source, key)) continue;
         has_all = false;
         lacks = key + " is " + (text != nullptr ? *text : "absent") + " and was " +
                 std::to_string(number) + " at " + source.name;
@@ -274,7 +302,12 @@ void Referee::note_commit(const Executed& step, const Membership& its) {
   commit.old_ttl_ms = std::max(commit.old_ttl_ms, its.from_terms.max_ttl_ms);
   const auto seen = static_cast<std::size_t>(std::ranges::count_if(
       its.from, [&commit](const std::string& name) { return commit.on.contains(name); }));
-  if (!commit.decided && seen >= its.from.size() / 2 + 1) commit.decided = step.now;
+  if (commit.decided || seen < its.from.size() / 2 + 1) return;
+  commit.decided = step.now;
+  commit.from = its.from;
+  commit.sources = sources_beside(-1);
+  std::erase_if(commit.sources,
+                [&its](const Source& one) { return !redis::is_member(its.from, one.name); });
 }
 
 /// Checks that a list which is settled on a node was decided, and that old leases are over since.
@@ -291,6 +324,21 @@ void Referee::look_at_settle(const Executed& step, const Membership& its, const 
            "settles " + its.text() + " before " + std::to_string(found->second.old_ttl_ms) +
                " ms have passed since the commit");
   }
+  const auto record = EnrolmentRecord::parse(text_in(after(step, enrolment_key())));
+  const std::uint64_t floor = record ? record->floor : 0;
+  // The floor is above the counters of a majority of the old list.
+  std::size_t read = found->second.from.size() - found->second.sources.size();
+  for (const Source& source : found->second.sources) {
+    const bool is_below = std::ranges::all_of(source.numbers, [&](const auto& number) {
+      return !number.first.starts_with(redis::counter_prefix) ||
+             static_cast<std::uint64_t>(number.second) <= floor || is_gone(source, number.first);
+    });
+    if (is_below) ++read;
+  }
+  if (read >= found->second.from.size() / 2 + 1) return;
+  refuse(
+      guard::settle_scanned, step,
+      "settles with the floor " + std::to_string(floor) + ", which is below counters of too many");
 }
 
 /// Checks that a node that is enrolled has waited: by its own clock and those of enough witnesses,
@@ -306,8 +354,8 @@ void Referee::look_at_wait(const Executed& step, const EnrolmentCandidate& candi
   const std::int64_t waited = (step.now - candidates_[candidate.record.nonce].put) / 1us;
   for (const auto& [name, time] : candidate.times) {
     const std::int64_t shows = times_(server_named(name)) - time;
-    // A clock that was set back since the client looked has shown more.
-    if (passed(shows < 0 ? waited : shows)) ++witnesses;
+    // A clock that was set back since the client looked, by more than a second, has shown more.
+    if (passed(shows < -1'000'000 ? waited : shows)) ++witnesses;
   }
   const bool own = passed(step.now_us - candidate.begun);
   if (own && witnesses >= least_witnesses(*its)) return;

@@ -43,6 +43,7 @@ void Tokens::extend(std::size_t number) {
     trace("client ", at + 1, " extends the token of operation ", number, " on ", what.keys.front(),
           what.keys.size() > 1 ? " and the others" : "");
     what.asked = now();
+    what.client = at;
     core::OtherKeys others;
     if (what.keys.size() > 1) {
       others =
@@ -59,6 +60,10 @@ void Tokens::extended(const core::Extended& extended) {
   const Operation& one = operations_[extend.operation];
   trace("operation ", one.number, " is extended by its token on ", extend.keys.front());
   ++figures_.by_token;
+  const Client& client = clients_[extend.client];
+  redis::NodeNames list;
+  for (const int node : client.session->nodes()) list.push_back(client.member_name(node));
+  if (client.list_moved <= extend.asked) checks_.referee.extended(one.token, extend.asked, list);
   for (const Operation& other : operations_) {
     const bool after_it = other.fence > one.fence && other.won <= extend.asked;
     if (!after_it || (other.terms.reads() && one.shared)) continue;

@@ -26,6 +26,7 @@ class Tokens : Machine {
     std::size_t operation;
     std::vector<std::string> keys;
     TrueTime asked;
+    std::size_t client = 0;  ///< who extends
   };
   void extend(std::size_t number);
 
