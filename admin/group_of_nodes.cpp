@@ -250,8 +250,8 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
 
 /// Ends the connections of clients with other nodes than those that are decided, on each committed
 /// node on which they were not ended before. On the next one they are refused; a client without
-/// fencing would not have noticed, since a plain SET compares no record. Without the rights to do
-/// so it is the operator who has to stop such clients. Returns whether a node was asked.
+/// fencing would not have noticed, since a plain SET compares no record. An operator without the
+/// rights to do so has to stop such clients first. Returns whether a node was asked.
 bool GroupOfNodes::end_old_connections(const Change& change) {
   std::vector<int> nodes;
   std::vector<NodeQuestion> lists, kills;

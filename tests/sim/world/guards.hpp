@@ -38,6 +38,10 @@ inline constexpr Guard raise_strict{"fencing", "raise", "a raise is strict"};
 inline constexpr Guard raise_number{"fencing", "raise", "(to the number that was asked for)"};
 inline constexpr Guard replant_counter{"fencing", "replant", "(to the token at least)"};
 inline constexpr Guard counter_kept{"fencing", "enrol", "(a repair only raises counters)"};
+inline constexpr Guard counter_life{"tokens", "vote",
+                                    "until the settle a counter lives for the longer memory"};
+inline constexpr Guard counter_begins{
+    "tokens", "vote", "until the settle an absent counter begins by the shorter memory"};
 inline constexpr Guard set_greeted{"plain", "greet", "a record is read on each connection"};
 // Lines.
 inline constexpr Guard grant_first{"waiting", "grant", "a node looks at who is before the caller"};
@@ -57,10 +61,6 @@ inline constexpr Guard replant_marked{"by_token", "replant",
                                       "a key that is set anew after another's hold is marked"};
 inline constexpr Guard extend_succeeds{"by_token", "succeed", "all votes have one counter"};
 inline constexpr Guard extend_unmarked{"by_token", "extend", "a marked key does not count"};
-inline constexpr Guard counter_life{"tokens", "vote",
-                                    "until the settle a counter lives for the longer memory"};
-inline constexpr Guard counter_begins{
-    "tokens", "vote", "until the settle an absent counter begins by the shorter memory"};
 // Nodes that wait.
 inline constexpr Guard see_new{"exclusion", "see_candidate", "a candidate has a new nonce"};
 inline constexpr Guard see_blank{"exclusion", "see_candidate", "(the node is not enrolled)"};
