@@ -166,6 +166,7 @@ MembersReport GroupOfNodes::report() {
     auto& addresses = member.old_clients.emplace();
     int& enrollers = member.enrollers.emplace(0);
     for (const redis::ConnectedClient& client : clients) {
+      if (client.name.list.empty()) continue;  // it is about to say which list it has
       if (!is_next(client)) addresses.push_back(client.address);
       if (is_next(client) && client.name.enrols) ++enrollers;
     }
@@ -327,12 +328,26 @@ Result<nanoseconds> GroupOfNodes::settle() {
 }
 
 /// Settles the nodes, which are told before that what is done. One that a client lets in meanwhile,
-/// as the others stood until now, is found by another look.
-Result<nanoseconds> GroupOfNodes::end_settling(Change change, const Floor& floor) {
+/// as the others stood until now, is found by another look, and so is one that had to be committed
+/// first.
+Result<nanoseconds> GroupOfNodes::end_settling(Change change, Floor floor) {
+  Result<void> all_read;
   for (int looks = 0; looks < most_looks_at_late_nodes; ++looks) {
-    const std::vector<Change::Step> steps = change.settling(floor.number, floor.since);
+    std::vector<int> read;
+    for (const int node : change.read_first()) {
+      const Result<Floor> own = read_floor(change, {node}, 1);
+      if (own) {
+        floor.number = std::max(floor.number, own->number);
+        floor.since = std::max(floor.since, own->since);
+        read.push_back(node);
+      } else {
+        all_read = own.error();
+      }
+    }
+    const std::vector<Change::Step> steps = change.settling(floor.number, floor.since, read);
     if (steps.empty() && looks > 0) break;
     for (const Change::Step& step : steps) {
+      if (step.as.phase != ListPhase::settled) continue;
       if (std::optional<Error> refused = note_periods(floor, step.node)) return *std::move(refused);
     }
     if (Result<void> made = make(steps, change, "settled"); !made && looks == 0) {
@@ -340,7 +355,9 @@ Result<nanoseconds> GroupOfNodes::end_settling(Change change, const Floor& floor
     }
     change = look_once();
   }
-  if (Result<void> settled = change.is_settled(); !settled) return settled.error();
+  if (Result<void> settled = change.is_settled(); !settled) {
+    return all_read ? settled.error() : all_read.error();
+  }
   return nanoseconds::zero();
 }
 

@@ -64,7 +64,7 @@ class GroupOfNodes {
   Result<std::vector<std::int64_t>> check_sources(const redis::MembersChange& change,
                                                   const std::vector<int>& sources);
   bool read_counters(int node, Floor& floor);
-  Result<std::chrono::nanoseconds> end_settling(redis::MembersChange change, const Floor& floor);
+  Result<std::chrono::nanoseconds> end_settling(redis::MembersChange change, Floor floor);
   std::optional<Error> note_periods(const Floor& floor, int node);
 
   const std::string name_;

@@ -279,10 +279,10 @@ bool MembersChange::has_step(int node) const {
     return std::ranges::find(steps, node, &Step::node) != steps.end();
   };
   switch (stage_) {
-    case Stage::agreed: return is_for(settling(0, 0));
+    case Stage::agreed: return is_for(settling(0, 0, read_first()));
     case Stage::differs: return is_for(announcing());
     case Stage::announced: return is_for(announcing()) || is_for(committing());
-    case Stage::committed: return is_for(committing()) || is_for(settling(0, 0));
+    case Stage::committed: return is_for(committing()) || is_for(settling(0, 0, read_first()));
     default: return true;
   }
 }
@@ -525,21 +525,45 @@ std::vector<MembersChange::Step> MembersChange::steps_to(const Membership& as,
   return steps;
 }
 
+/// Whether this node has missed the decision for the list, which is known to govern: it stands at
+/// the list before that, or was let in late.
+bool MembersChange::is_one_behind(const Node& node) const {
+  const Membership& its = *node.membership;
+  const bool joined = its.phase == ListPhase::announced && after(its) == List{list_, terms_};
+  return is_certain_ && is_member(list_, node.called()) && its.epoch + 1 == epoch_ &&
+         its.phase != ListPhase::unsettled &&
+         (joined || is_member(before(its).nodes, node.called()));
+}
+
+/// Whether this node is committed to the new list, which it has not settled.
+bool MembersChange::is_to_settle(const Node& node) const {
+  const Membership& its = *node.membership;
+  const bool decided = stage_ == Stage::committed;
+  return its.phase == ListPhase::unsettled && its.epoch == epoch_ + (decided ? 1 : 0) &&
+         after(its) == List{next_, next_terms_} && (decided || is_certain_);
+}
+
+/// Whether a node with this membership settles a longer fencing_memory than it had.
+bool MembersChange::grows_memory(const Membership& its) const {
+  if (planted(Mutant::own_counters_not_read)) return false;
+  if (stage_ == Stage::committed) return terms_.memory() < next_terms_.memory();
+  return before(its).terms.memory() < terms_.memory();
+}
+
 /// The record of a node of the list before the change, as it is once the node has settled that
 /// list. A node that has missed steps of an earlier change makes them all, as the other nodes have,
 /// and takes the floor of the nodes that have settled. Unset if no step leads there.
 Record MembersChange::brought_to_list(const Node& node) const {
   if (!is_member(list_, node.called())) return std::nullopt;
   const Membership& its = *node.membership;
-  // A new node may have been let in late.
-  const List list{list_, terms_}, was = before(its);
-  const bool joined = its.phase == ListPhase::announced && after(its) == list;
+  const List list{list_, terms_};
   const bool decided = its.phase == ListPhase::unsettled;
-  if (its.epoch == epoch_ && !decided) return was == list ? node.enrolment : std::nullopt;
-  const bool unsettled = its.epoch == epoch_ && after(its) == list && its.may_vote();
-  const bool behind =
-      its.epoch + 1 == epoch_ && !decided && (joined || is_member(was.nodes, node.called()));
-  if (!is_certain_ || (!unsettled && !behind)) return std::nullopt;
+  if (its.epoch == epoch_ && !decided) return before(its) == list ? node.enrolment : std::nullopt;
+  const bool unsettled = is_certain_ && its.epoch == epoch_ && after(its) == list && its.may_vote();
+  if (!unsettled && !is_one_behind(node)) return std::nullopt;
+  // A longer fencing_memory is settled by settling() alone.
+  const bool grows = before(its).terms.memory() < terms_.memory();
+  if (grows && !planted(Mutant::own_counters_not_read)) return std::nullopt;
   const std::uint64_t rank = settled(epoch_, list_, terms_).rank();
   Record record = node.enrolment;
   for (const Node& other : nodes_) {
@@ -609,17 +633,41 @@ std::vector<std::string> MembersChange::command(const Step& step) const {
           step.as.text()};
 }
 
-std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
-                                                         std::int64_t since) const {
+/// Commits the nodes of the new list that have missed the decision for a longer fencing_memory.
+std::vector<MembersChange::Step> MembersChange::committing_late() const {
+  std::vector<Step> late;
+  if (stage_ == Stage::committed) {
+    late = committing();
+    std::erase_if(late, [this](const Step& step) {
+      return !is_member(next_, step.as.name) || !grows_memory(step.as);
+    });
+    return late;
+  }
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (!node.membership || node.membership->founding != state_->founding) continue;
+    if (!is_one_behind(node) || !grows_memory(*node.membership)) continue;
+    const List was = before(*node.membership);
+    Membership as{state_->founding, epoch_, ListPhase::unsettled, {}, was.nodes, list_,
+                  was.terms,        terms_};
+    Step& one = late.emplace_back(Step{i, *node.enrolment, as.for_node(node.called())});
+    one.record.members = one.as.mark();
+  }
+  return late;
+}
+
+std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor, std::int64_t since,
+                                                         const std::vector<int>& read) const {
   if (planted(Mutant::counters_not_repaired)) floor = 0;
   const std::uint32_t epoch = stage_ == Stage::committed ? epoch_ + 1 : epoch_;
   const Membership as = settled(epoch, next_, next_terms_);
-  return steps_to(as, [&](const Node& node, const Membership& its) -> Record {
+  std::vector<Step> steps = steps_to(as, [&](const Node& node, const Membership& its) -> Record {
     if (!is_member(next_, node.called()) || its == as.for_node(node.called())) return std::nullopt;
-    const bool unsettled = its.epoch == epoch && its.phase == ListPhase::unsettled &&
-                           after(its) == List{next_, next_terms_} &&
-                           (stage_ == Stage::committed || is_certain_);
+    const bool unsettled = is_to_settle(node);
     const bool announced = stage_ == Stage::committed && is_at(node, ListPhase::announced);
+    const bool is_read =
+        std::ranges::find(read, static_cast<int>(&node - nodes_.data())) != read.end();
+    if (grows_memory(its) && !(unsettled && is_read)) return std::nullopt;
     // A node that is one change behind has missed steps that all apply to it, whichever list was
     // announced to it: every list of its epoch that could be decided is decided.
     Record record = unsettled || announced ? node.enrolment : brought_to_list(node);
@@ -628,6 +676,21 @@ std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
     record->since = std::max(record->since, since);
     return record;
   });
+  const std::vector<Step> late = committing_late();
+  steps.insert(steps.end(), late.begin(), late.end());
+  return steps;
+}
+
+std::vector<int> MembersChange::read_first() const {
+  std::vector<int> found;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (!node.membership || node.membership->founding != state_->founding) continue;
+    if (is_member(next_, node.called()) && is_to_settle(node) && grows_memory(*node.membership)) {
+      found.push_back(i);
+    }
+  }
+  return found;
 }
 
 int MembersChange::settled_node() const {

@@ -130,8 +130,11 @@ class MembersChange {
   /// The command that makes a step.
   [[nodiscard]] std::vector<std::string> command(const Step& step) const;
   /// Settles the new list on all nodes that are one step behind. `floor` is at least every fencing
-  /// token that was granted before; `since` see EnrolmentRecord.
-  [[nodiscard]] std::vector<Step> settling(std::uint64_t floor, std::int64_t since) const;
+  /// token that was granted before; `since` see EnrolmentRecord. If fencing_memory becomes longer,
+  /// a node is committed first, and then settled only if it is one of `read`: those of read_first()
+  /// whose own counters are not above the floor.
+  [[nodiscard]] std::vector<Step> settling(std::uint64_t floor, std::int64_t since,
+                                           const std::vector<int>& read) const;
 
   /// The nodes of the old list that are committed to the change, or further on.
   [[nodiscard]] std::vector<int> committed() const;
@@ -142,6 +145,9 @@ class MembersChange {
   [[nodiscard]] std::vector<int> to_read() const;
   /// That number.
   [[nodiscard]] int sources_needed() const;
+  /// The nodes to settle whose own counters must be read before, as they were written for a shorter
+  /// fencing_memory until the commit, and a longer one asks for more of them.
+  [[nodiscard]] std::vector<int> read_first() const;
   /// The greatest number that counts, if these are the floors, or the greatest counters, of nodes
   /// of the old list.
   [[nodiscard]] std::uint64_t counts_up_to(std::vector<std::uint64_t> numbers) const;
@@ -164,6 +170,10 @@ class MembersChange {
   [[nodiscard]] NodeNames names_if(Is is) const;
   [[nodiscard]] int count_at(ListPhase phase) const;
   [[nodiscard]] bool has_step(int node) const;
+  [[nodiscard]] bool is_one_behind(const Node& node) const;
+  [[nodiscard]] bool is_to_settle(const Node& node) const;
+  [[nodiscard]] bool grows_memory(const Membership& its) const;
+  [[nodiscard]] std::vector<Step> committing_late() const;
   [[nodiscard]] std::optional<EnrolmentRecord> brought_to_list(const Node& node) const;
   /// These states of the list that governs, and of the change to the new one.
   [[nodiscard]] Membership settled(std::uint32_t epoch, const NodeNames& list,

@@ -258,6 +258,20 @@ Membership settled(const std::string& name) {
   return {1, 1, ListPhase::settled, name, {}, new_list, {}, terms};
 }
 
+/// The list stays, and its fencing_memory becomes longer.
+Membership remembering(ListPhase phase, const std::string& name = "n1") {
+  const redis::ListTerms longer{1000, 172'800};
+  const bool settled = phase == ListPhase::settled;
+  return {1,
+          phase == ListPhase::announced ? 0U : 1U,
+          phase,
+          name,
+          settled ? redis::NodeNames() : old_list,
+          old_list,
+          settled ? redis::ListTerms() : terms,
+          longer};
+}
+
 /// A node forgets, and is seen with a candidate. Its other two nodes are named as witnesses.
 std::string wait_begins(Court& court) {
   court.forget(0);
@@ -295,6 +309,15 @@ const std::vector<Story>& stories() {
       court.adopt(node, announced("n" + std::to_string(node + 1)));
     for (int node = 0; node < 2; ++node)
       court.adopt(node, unsettled("n" + std::to_string(node + 1)));
+  };
+  // Only one node has a counter.
+  const auto remember_longer = [](C court) {
+    court.keys[0].put(counter, Court::text("5"));
+    for (const ListPhase phase : {ListPhase::announced, ListPhase::unsettled}) {
+      for (int node = 0; node < 2; ++node)
+        court.adopt(node, remembering(phase, "n" + std::to_string(node + 1)));
+    }
+    court.now += 1000ms;
   };
   static const std::vector<Story> all{
       {guard::grant_enrolled, [](C c) { c.grant(0, "a", "5"); },
@@ -956,6 +979,25 @@ const std::vector<Story>& stories() {
          change(c);
          c.now += 1000ms;
          c.adopt(0, settled("n1"), 4);
+       }},
+      {guard::settle_own,
+       [remember_longer](C c) {
+         remember_longer(c);
+         c.adopt(0, remembering(ListPhase::settled), 5);
+       },
+       [remember_longer](C c) {
+         remember_longer(c);
+         c.adopt(0, remembering(ListPhase::settled), 4);
+       }},
+      {guard::settle_own,
+       [remember_longer](C c) {
+         remember_longer(c);
+         c.adopt(2, remembering(ListPhase::unsettled, "n3"));
+         c.adopt(2, remembering(ListPhase::settled, "n3"));
+       },
+       [remember_longer](C c) {
+         remember_longer(c);
+         c.adopt(2, remembering(ListPhase::settled, "n3"));
        }},
       {guard::settle_waits,
        [change](C c) {

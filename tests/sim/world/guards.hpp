@@ -109,6 +109,8 @@ inline constexpr Guard enrol_vouched{"members", "enrol", "N - q + 1 nodes vouch"
 inline constexpr Guard settle_decided{"members", "look",
                                       "a commit is seen on a majority of the old list"};
 inline constexpr Guard settle_scanned{"tokens", "settle", "a majority of the old list is scanned"};
+inline constexpr Guard settle_own{
+    "tokens", "settle", "a node's own counters are read before a longer memory is settled on it"};
 inline constexpr Guard settle_waits{"exclusion", "settle", "the settle waits for the old max_ttl"};
 
 }  // namespace guard

@@ -146,7 +146,7 @@ bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait,
     case Stage::unknown: return false;
     case Stage::agreed: {
       if (change.done()) return true;
-      all(settling_as_others(look, change), "settles");
+      all(world_.operators.settling_as_others(look, change), "settles");
       return false;
     }
     case Stage::differs:
@@ -162,7 +162,7 @@ bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait,
       all(change.committing(), "commits");
       if (!change.may_settle()) return false;
       if (wait.after_look(look.begun, look.begun, change.terms().max_ttl()) > 0s) return false;
-      all(change.settling(floor_of(look, change), 0), "settles");
+      all(world_.operators.settling(look, change, floor_of(look, change)), "settles");
       return false;
     case Stage::other:
       if (change.may_withdraw()) {

@@ -9,6 +9,7 @@
 #include "sim/world/world.hpp"
 #include "verbs/keys.hpp"
 #include "verbs/scripts.hpp"
+#include "wire/client_name.hpp"
 #include "wire/words.hpp"
 
 namespace quorumlock::sim {
@@ -29,11 +30,27 @@ Step step_of(ListPhase phase) {
 
 }  // namespace
 
-std::vector<MembersChange::Step> settling_as_others(const Look& look, const MembersChange& change) {
+std::vector<MembersChange::Step> Operators::settling(const Look& look, const MembersChange& change,
+                                                     std::uint64_t floor,
+                                                     std::int64_t since) const {
+  std::vector<int> read;
+  for (const int node : change.read_first()) {
+    const Server& server = node_at(look.servers[static_cast<std::size_t>(node)]);
+    if (!server.running() || server.paused()) continue;
+    const std::uint64_t its = greatest_number(look, static_cast<std::size_t>(node));
+    if (its > change.counts_up_to({its})) continue;
+    floor = std::max(floor, its);
+    read.push_back(node);
+  }
+  return change.settling(floor, since, read);
+}
+
+std::vector<MembersChange::Step> Operators::settling_as_others(const Look& look,
+                                                               const MembersChange& change) const {
   const int settled = change.settled_node();
-  if (settled < 0) return change.settling(0, 0);
+  if (settled < 0) return settling(look, change, 0);
   const redis::EnrolmentRecord& its = *look.nodes[static_cast<std::size_t>(settled)].enrolment;
-  return change.settling(its.floor, its.since);
+  return settling(look, change, its.floor, its.since);
 }
 
 void Operators::plan() {
@@ -186,6 +203,10 @@ void Operators::has_looked(const Look& look) {
       make(look, change.announcing(), "announces");
       if (!one.reckless && !change.may_commit()) break;
       if (draw_.careful && !world_.lists.have_moved_to(one.next)) break;
+      if (const auto apart = change.forgetting(); !apart.empty()) {
+        make(look, apart, "makes forget");
+        break;
+      }
       one.wait.start_again();
       make(look, change.committing(), "commits");
       world_.traps.move_at_commit(one.next);
@@ -252,7 +273,8 @@ bool Operators::end_old_connections(const Look& look, const MembersChange& chang
     wait.connections_ended(node.record);
     if (core::planted(core::Mutant::old_connections_kept)) continue;
     for (Client& client : clients_) {
-      if (client.session == nullptr || world_.lists.of(client) == change.next()) continue;
+      const auto name = redis::ClientName::parse(world_.network.name_of(client, number));
+      if (!name || redis::is_mark_of(name->list, change.next(), change.next_terms())) continue;
       world_.network.lose_node(client, number, false, false);
     }
   }
@@ -374,7 +396,7 @@ void Operators::read_counters(const Look& look, const MembersChange& change) {
     }
     Operator& one = operators_[look.by];
     if (*good) {
-      make(look, change.settling(floor, 0), "settles");
+      make(look, settling(look, change, floor), "settles");
       if (draw_.told == Step::settled) world_.lists.tell_clients(one.next);
     } else {
       one.wait.start_again();

@@ -10,10 +10,6 @@
 
 namespace quorumlock::sim {
 
-/// The steps with which the other nodes take over what some have settled.
-std::vector<redis::MembersChange::Step> settling_as_others(const Look& look,
-                                                           const redis::MembersChange& change);
-
 /// The operators that change the list of nodes, and what each of them does after a look.
 class Operators : Machine {
  public:
@@ -27,6 +23,15 @@ class Operators : Machine {
   void send_step(const Look& look, const redis::MembersChange::Step& step, const char* what,
                  TrueTime span);
   [[nodiscard]] std::uint64_t greatest_number(const Look& look, std::size_t node) const;
+  /// The steps that settle the list with this floor, after the counters were read of nodes that
+  /// need that.
+  [[nodiscard]] std::vector<redis::MembersChange::Step> settling(const Look& look,
+                                                                 const redis::MembersChange& change,
+                                                                 std::uint64_t floor,
+                                                                 std::int64_t since = 0) const;
+  /// The steps with which the other nodes take over what some have settled.
+  [[nodiscard]] std::vector<redis::MembersChange::Step> settling_as_others(
+      const Look& look, const redis::MembersChange& change) const;
   void run(int node, const Words& words);
 
  private:

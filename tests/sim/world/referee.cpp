@@ -385,20 +385,20 @@ void Referee::refuse(const Guard& guard, const Executed& step, const std::string
 std::span<const Guard> Referee::guards() {
   using namespace guard;
   static constexpr Guard all[] = {
-      grant_enrolled, grant_free,      grant_life,       extend_enrolled, extend_own,
-      extend_kept,    extend_life,     replant_enrolled, replant_free,    replant_life,
-      delete_own,     delete_over,     grant_all,        grant_raises,    raise_enrolled,
-      raise_own,      raise_strict,    raise_number,     replant_counter, counter_kept,
-      set_greeted,    grant_first,     grant_in_passing, entry_stays,     ticket_grows,
-      once_enrolled,  once_holder,     once_grows,       enrol_once,      extend_succeeds,
-      counter_life,   counter_begins,  settle_scanned,   grant_once,      raise_decided,
-      replant_marked, extend_unmarked, enrol_repaired,   see_new,         see_blank,
-      see_age,        witness_same,    witness_after,    due_waited,      enrol_same,
-      enrol_run,      enrol_nonce,     own_token,        due_theirs,      rounding,
-      win_start,      win_again_start, margin,           win_votes,       win_again_votes,
-      win_again_end,  renew_margin,    within_max_ttl,   decide_number,   decide_in_time,
-      vote_accepts,   win_own_list,    win_asked,        list_step,       enrol_vouched,
-      settle_decided, settle_waits};
+      grant_enrolled,  grant_free,     grant_life,       extend_enrolled, extend_own,
+      extend_kept,     extend_life,    replant_enrolled, replant_free,    replant_life,
+      delete_own,      delete_over,    grant_all,        grant_raises,    raise_enrolled,
+      raise_own,       raise_strict,   raise_number,     replant_counter, counter_kept,
+      set_greeted,     grant_first,    grant_in_passing, entry_stays,     ticket_grows,
+      once_enrolled,   once_holder,    once_grows,       enrol_once,      extend_succeeds,
+      counter_life,    counter_begins, settle_scanned,   settle_own,      grant_once,
+      raise_decided,   replant_marked, extend_unmarked,  enrol_repaired,  see_new,
+      see_blank,       see_age,        witness_same,     witness_after,   due_waited,
+      enrol_same,      enrol_run,      enrol_nonce,      own_token,       due_theirs,
+      rounding,        win_start,      win_again_start,  margin,          win_votes,
+      win_again_votes, win_again_end,  renew_margin,     within_max_ttl,  decide_number,
+      decide_in_time,  vote_accepts,   win_own_list,     win_asked,       list_step,
+      enrol_vouched,   settle_decided, settle_waits};
   return all;
 }
 

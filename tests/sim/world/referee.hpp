@@ -162,8 +162,10 @@ class Referee {
     std::set<std::string> on;
     std::optional<TrueTime> decided = {};  ///< when a majority of the old list had committed
     std::int64_t old_ttl_ms = 0;
-    redis::NodeNames from;        ///< the list before it
-    std::vector<Source> sources;  ///< what could be read on that list's nodes then
+    redis::NodeNames from;          ///< the list before it
+    std::vector<Source> sources;    ///< what could be read on that list's nodes then
+    bool remembers_longer = false;  ///< its fencing_memory is longer than that of the list before
+    std::map<std::string, Source> own = {};  ///< then: what nodes had when they had this record
   };
   /// The list that a node has settled, or would have if its change were withdrawn.
   struct Settled {
@@ -201,7 +203,10 @@ class Referee {
   void look_at_candidate(const Executed& step);
   [[nodiscard]] static bool is_forgotten(const Executed& step);
   void look_at_list(const Executed& step, const std::string& had);
-  void look_at_settle(const Executed& step, const redis::Membership& its, const Settled& list);
+  void look_at_settle(const Executed& step, const std::string& had, const redis::Membership& was,
+                      const redis::Membership& its, const Settled& list);
+  void look_at_own(const Executed& step, const std::string& had, const redis::Membership& was,
+                   const Committed& commit, std::uint64_t floor);
   void note_commit(const Executed& step, const redis::Membership& its);
   void look_at_vouchers(const Executed& step, const std::string& nonce,
                         const redis::Membership& its);

@@ -289,7 +289,7 @@ void Referee::look_at_list(const Executed& step, const std::string& had) {
   if (!stays && !(settles && (from_here || now.epoch > was->epoch))) {
     refuse(guard::list_step, step, "goes from " + was->text() + " to " + is->text());
   }
-  if (settles) look_at_settle(step, *is, now);
+  if (settles) look_at_settle(step, had, *was, *is, now);
   stands(*is);
   note_commit(step, *is);
 }
@@ -300,6 +300,12 @@ void Referee::note_commit(const Executed& step, const Membership& its) {
   Committed& commit = commits_[{its.founding, its.epoch, its.to, its.to_terms.to_string()}];
   commit.on.insert(its.name);
   commit.old_ttl_ms = std::max(commit.old_ttl_ms, its.from_terms.max_ttl_ms);
+  commit.remembers_longer = its.from_terms.memory_s < its.to_terms.memory_s;
+  if (commit.remembers_longer) {
+    for (Source& one : sources_beside(-1)) {
+      if (one.name == its.name) commit.own[text_in(after(step, enrolment_key()))] = std::move(one);
+    }
+  }
   const auto seen = static_cast<std::size_t>(std::ranges::count_if(
       its.from, [&commit](const std::string& name) { return commit.on.contains(name); }));
   if (commit.decided || seen < its.from.size() / 2 + 1) return;
@@ -310,8 +316,27 @@ void Referee::note_commit(const Executed& step, const Membership& its) {
                 [&its](const Source& one) { return !redis::is_member(its.from, one.name); });
 }
 
+/// Checks that a node which is to remember for longer was committed to that first, and that its
+/// floor is above the counters that it had then.
+void Referee::look_at_own(const Executed& step, const std::string& had, const Membership& was,
+                          const Committed& commit, std::uint64_t floor) {
+  if (was.phase != ListPhase::unsettled) {
+    return refuse(guard::settle_own, step, "settles a longer memory from " + was.text());
+  }
+  const auto own = commit.own.find(had);
+  if (own == commit.own.end()) return;  // it was let in since, with counters for the longer one
+  for (const auto& [key, number] : own->second.numbers) {
+    if (!key.starts_with(redis::counter_prefix) || is_gone(own->second, key)) continue;
+    if (static_cast<std::uint64_t>(number) <= floor) continue;
+    refuse(guard::settle_own, step,
+           "settles a longer memory with the floor " + std::to_string(floor) + ", and " + key +
+               " was " + std::to_string(number) + " there");
+  }
+}
+
 /// Checks that a list which is settled on a node was decided, and that old leases are over since.
-void Referee::look_at_settle(const Executed& step, const Membership& its, const Settled& list) {
+void Referee::look_at_settle(const Executed& step, const std::string& had, const Membership& was,
+                             const Membership& its, const Settled& list) {
   if (liar_ >= 0) return;
   const auto found = commits_.find({its.founding, list.epoch, list.list, list.terms.to_string()});
   if (found == commits_.end() || !found->second.decided) {
@@ -335,6 +360,7 @@ void Referee::look_at_settle(const Executed& step, const Membership& its, const 
     });
     if (is_below) ++read;
   }
+  if (found->second.remembers_longer) look_at_own(step, had, was, found->second, floor);
   if (read >= found->second.from.size() / 2 + 1) return;
   refuse(
       guard::settle_scanned, step,

@@ -106,7 +106,7 @@ TEST(MembersChange, TakesTheNodesFromOneListToAnother) {
   EXPECT_EQ(nodes.look().state()->epoch, 5U);
   EXPECT_TRUE(may(nodes.look().may_settle()));
   EXPECT_EQ(nodes.look().sources_needed(), 3);
-  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"a", "b", "c", "d"}));
+  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0, {})), Names({"a", "b", "c", "d"}));
   EXPECT_EQ(nodes.look().stage(), Stage::agreed);
   EXPECT_FALSE(nodes.look().done()) << "f does not vote yet";
   EXPECT_EQ(nodes.look().nodes()[0].enrolment->floor, 7U);
@@ -138,12 +138,12 @@ TEST(MembersChange, AFloorIsNeverLowered) {
   AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());
   nodes.take(nodes.look().committing());
-  std::vector<MembersChange::Step> steps = nodes.look().settling(7, 20);
+  std::vector<MembersChange::Step> steps = nodes.look().settling(7, 20, {});
   steps.resize(3);
   steps[1].record.floor = 9;
   nodes.take(steps);
   EXPECT_EQ(nodes.look().stage(), Stage::agreed);
-  for (const auto& step : nodes.look().settling(3, 10)) EXPECT_EQ(step.record.floor, 3U);
+  for (const auto& step : nodes.look().settling(3, 10, {})) EXPECT_EQ(step.record.floor, 3U);
   EXPECT_EQ(nodes.look().nodes()[0].enrolment->floor, 7U);
   EXPECT_EQ(nodes.look().settled_node(), 1);
 }
@@ -209,11 +209,11 @@ TEST(MembersChange, ANewNodeThatWasLetInLateIsTakenAlong) {
   const Membership announced = *nodes.look().state();
   nodes.take(nodes.look().committing());
   nodes.carries("d", announced);
-  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"a", "b", "c", "d"}));
+  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0, {})), Names({"a", "b", "c", "d"}));
   nodes.carries("d", announced);
   EXPECT_EQ(nodes.look().stage(), Stage::agreed);
   EXPECT_TRUE(nodes.look().forgetting().empty());
-  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"d"}));
+  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0, {})), Names({"d"}));
   EXPECT_TRUE(nodes.look().done());
 }
 
@@ -375,18 +375,18 @@ TEST(MembersChange, ANodeThatMissedOneChangeCatchesUp) {
   nodes.leaves("a");
   nodes.take(nodes.look().committing());
   nodes.leaves("b");
-  nodes.take(nodes.look().settling(7, 0));
+  nodes.take(nodes.look().settling(7, 0, {}));
   nodes.returns();
   EXPECT_EQ(nodes.look().stage(), Stage::committed) << "two of five say that it is settled";
-  nodes.take({nodes.look().settling(7, 0).back()});
+  nodes.take({nodes.look().settling(7, 0, {}).back()});
   const MembersChange change = nodes.look();
   EXPECT_EQ(change.stage(), Stage::agreed) << "three say so";
   EXPECT_TRUE(change.is_behind(change.nodes()[0]));
-  EXPECT_EQ(nodes.take(change.settling(7, 0)), Names({"a"}));
+  EXPECT_EQ(nodes.take(change.settling(7, 0, {})), Names({"a"}));
   // A node that is two changes late takes no step, since not all nodes would know of it.
   Membership ancient{1, 3, ListPhase::settled, {}, {}, five};
   nodes.carries("a", ancient);
-  EXPECT_THAT(nodes.take(nodes.look().settling(7, 0)), IsEmpty());
+  EXPECT_THAT(nodes.take(nodes.look().settling(7, 0, {})), IsEmpty());
 }
 
 TEST(MembersChange, ANodeThatMissedADecisionHearsOfItAtOnce) {
@@ -451,7 +451,7 @@ TEST(MembersChange, TermsChangeAsTheListDoes) {
   EXPECT_EQ(nodes.look().stage(), Stage::committed);
   EXPECT_EQ(nodes.look().terms().max_ttl(), 30s) << "the settle waits for this one";
   ASSERT_TRUE(nodes.look().may_settle());
-  EXPECT_EQ(nodes.take(nodes.look().settling(9, 0)), five);
+  EXPECT_EQ(nodes.take(nodes.look().settling(9, 0, {})), five);
   EXPECT_EQ(nodes.look().stage(), Stage::agreed);
   EXPECT_EQ(nodes.look().terms().max_ttl(), 60s);
   EXPECT_TRUE(nodes.look().done());
@@ -486,6 +486,49 @@ TEST(MembersChange, ALongerMemoryLeavesAFloorForCountersThatHaveExpired) {
   }
 }
 
+TEST(MembersChange, ALongerMemoryIsSettledOnceANodesOwnCountersAreRead) {
+  AskedNodes nodes(five, five);
+  nodes.named.memory_s = 172'800;
+  nodes.take(nodes.look().announcing());
+  nodes.leaves("b");
+  nodes.leaves("c");
+  nodes.take(nodes.look().committing());
+  nodes.returns();
+  nodes.leaves("c");
+  MembersChange change = nodes.look();
+  EXPECT_EQ(change.read_first(), (std::vector<int>{0, 3, 4})) << "b is committed first";
+  EXPECT_EQ(nodes.take(change.settling(7, 0, {0, 3})), Names({"a", "b", "d"}));
+  change = nodes.look();
+  EXPECT_EQ(change.stage(), Stage::committed);
+  EXPECT_EQ(change.read_first(), (std::vector<int>{1, 4}));
+  EXPECT_EQ(nodes.take(change.settling(9, 0, {1, 4})), Names({"b", "e"}));
+  // The list governs by now, and c has missed the decision.
+  nodes.returns();
+  change = nodes.look();
+  EXPECT_EQ(change.stage(), Stage::agreed);
+  EXPECT_FALSE(change.is_apart(change.nodes()[2]));
+  EXPECT_THAT(change.read_first(), IsEmpty());
+  EXPECT_EQ(nodes.take(change.settling(9, 0, {2})), Names({"c"}));
+  change = nodes.look();
+  EXPECT_EQ(change.read_first(), std::vector<int>{2});
+  EXPECT_THAT(nodes.take(change.settling(9, 0, {})), IsEmpty());
+  EXPECT_FALSE(change.is_apart(change.nodes()[2]));
+  EXPECT_EQ(nodes.take(change.settling(11, 0, {2})), Names({"c"}));
+  change = nodes.look();
+  EXPECT_TRUE(change.done());
+  EXPECT_EQ(change.nodes()[2].enrolment->floor, 11U);
+}
+
+TEST(MembersChange, ANodeThatMissedALongerMemoryForgetsBeforeAnotherChange) {
+  AskedNodes nodes(five, five);
+  nodes.carries("e", {1, 3, ListPhase::settled, {}, {}, five, {}, {30'000, 43'200}});
+  nodes.named.max_ttl_ms = 60'000;
+  const MembersChange change = nodes.look();
+  EXPECT_EQ(change.stage(), Stage::differs);
+  EXPECT_TRUE(change.is_apart(change.nodes()[4]));
+  EXPECT_EQ(nodes.take(nodes.look().announcing()), Names({"a", "b", "c", "d"}));
+}
+
 TEST(MembersChange, TermsThatDoNotFitTogetherAreRefused) {
   AskedNodes nodes(five, five);
   nodes.named.max_ttl_ms = std::int64_t{7} * 3'600'000;
@@ -511,7 +554,7 @@ TEST(MembersChange, ANodeOfAnotherFoundingIsLeftAlone) {
   nodes.carries("c", {9, 4, ListPhase::settled, {}, {}, five});
   EXPECT_EQ(nodes.take(nodes.look().announcing()), Names({"a", "b", "d", "e"}));
   EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b", "d", "e"}));
-  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"a", "b", "d"}));
+  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0, {})), Names({"a", "b", "d"}));
 }
 
 TEST(MembersChange, TwoChangesAtOnceAreOneTooMany) {
