@@ -249,6 +249,34 @@ TEST_F(MembersChanges, ANodeThatWasAwayCatchesUp) {
   finish(later);
 }
 
+TEST_F(MembersChanges, ALongerMemoryIsSettledAboveEachNodesOwnCounters) {
+  // Node 3 is silent from the commit until the longer fencing_memory governs. The counter that only
+  // it has then lives for the old one, and an absent counter would begin below it.
+  const std::string counter = "quorumlock:fence:" + key_;
+  const auto then = std::chrono::system_clock::now().time_since_epoch() + 1h;
+  const auto ahead = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(then).count());
+  cluster_.raw(3, {"SET", counter, std::to_string(ahead)});
+  Options of_operator = options({0, 1, 2, 3, 4});
+  of_operator.fencing_memory = 48h;
+  of_operator.node_timeout = 1s;
+  of_operator.connect_timeout = 2s;
+  Result<MembersChange> change = MembersChange::open(of_operator);
+  ASSERT_TRUE(ok(change));
+  ASSERT_TRUE(ok(change->announce()));
+  cluster_.pause(3);
+  ASSERT_TRUE(ok(change->commit()));
+  settle(*change);
+  cluster_.resume(3);
+  EXPECT_TRUE(eventually([&] { return states(look(*change))["behind"] == 1; }));
+  ASSERT_TRUE(ok(change->commit()));
+  finish(*change);
+  const auto record = redis::EnrolmentRecord::parse(
+      std::string(cluster_.raw(3, {"GET", std::string(redis::enrolment_key)}).text));
+  ASSERT_TRUE(record);
+  EXPECT_GE(record->floor, ahead);
+}
+
 TEST_F(MembersChanges, WhatOneNodeMakesUpChangesNothingForTheOthers) {
   // Somebody writes other records on node 4, each of which made its own vote enough once, or the
   // four others too old to count. Clients are served as if that node were down, and an operator
