@@ -337,7 +337,7 @@ Result<nanoseconds> GroupOfNodes::end_settling(Change change, Floor floor) {
     for (const int node : change.read_first()) {
       const Result<Floor> own = read_floor(change, {node}, 1);
       if (own) {
-        floor.number = std::max(floor.number, own->number);
+        floor.number = std::max({floor.number, own->number, change.floor_of_expired(clock_, node)});
         floor.since = std::max(floor.since, own->since);
         read.push_back(node);
       } else {
@@ -438,6 +438,7 @@ Change GroupOfNodes::look_once() {
   }
   const int all = static_cast<int>(nodes_.size());
   const int least = all - core::quorum_of(all) + 1;
+  clock_ = core::latest_clock(0, times, least);
   counts_ = core::counts_up_to(now_us(), std::move(times), least, memory);
   return Change(std::move(nodes), counts_, terms_named_by(options_));
 }

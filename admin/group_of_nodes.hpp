@@ -74,7 +74,9 @@ class GroupOfNodes {
   std::optional<Coordinator> coordinator_;
   std::vector<ListedNode> nodes_;
   redis::SettlementWait wait_;
-  std::uint64_t counts_ = 0;  ///< see MembersChange, as of the last look
+  // As of the last look:
+  std::int64_t clock_ = 0;  ///< the TIME that N - q + 1 nodes have passed, in us; 0: fewer tell it
+  std::uint64_t counts_ = 0;  ///< see MembersChange
 };
 
 }  // namespace quorumlock::detail

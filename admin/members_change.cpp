@@ -734,10 +734,11 @@ std::uint64_t MembersChange::counts_up_to(std::vector<std::uint64_t> numbers) co
   return std::max(counts_, core::shared_by(least, std::move(numbers)));
 }
 
-std::uint64_t MembersChange::floor_of_expired(std::int64_t now) const {
-  if (stage_ != Stage::committed || next_terms_.memory() <= terms_.memory()) return 0;
+std::uint64_t MembersChange::floor_of_expired(std::int64_t now, const ListTerms& before) const {
+  if (stage_ != Stage::committed && stage_ != Stage::agreed) return 0;
+  if (next_terms_.memory() <= before.memory()) return 0;
   if (planted(Mutant::expired_not_in_the_floor)) return 0;
-  const std::int64_t floor = now - terms_.memory() / 2 / std::chrono::microseconds(1);
+  const std::int64_t floor = now - before.memory() / 2 / std::chrono::microseconds(1);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(floor, 0));
 }
 

@@ -152,9 +152,15 @@ class MembersChange {
   /// of the old list.
   [[nodiscard]] std::uint64_t counts_up_to(std::vector<std::uint64_t> numbers) const;
   /// A number above all counters that have expired before clocks of nodes show `now`, in us since
-  /// 1970: they lived for the fencing_memory of before, and once the new list is settled absent
-  /// ones begin by the new one. 0 if that is not longer.
-  [[nodiscard]] std::uint64_t floor_of_expired(std::int64_t now) const;
+  /// 1970, and lived for the fencing_memory of the list before: absent ones begin by the new one
+  /// once the new list is settled. 0 if that is not longer.
+  [[nodiscard]] std::uint64_t floor_of_expired(std::int64_t now) const {
+    return floor_of_expired(now, terms_);
+  }
+  /// The same for counters of one of read_first(), which may have missed the decision.
+  [[nodiscard]] std::uint64_t floor_of_expired(std::int64_t now, int node) const {
+    return floor_of_expired(now, nodes_[static_cast<std::size_t>(node)].membership->from_terms);
+  }
   /// The nodes of both lists.
   [[nodiscard]] NodeNames common() const;
 
@@ -170,6 +176,7 @@ class MembersChange {
   [[nodiscard]] NodeNames names_if(Is is) const;
   [[nodiscard]] int count_at(ListPhase phase) const;
   [[nodiscard]] bool has_step(int node) const;
+  [[nodiscard]] std::uint64_t floor_of_expired(std::int64_t now, const ListTerms& before) const;
   [[nodiscard]] bool is_one_behind(const Node& node) const;
   [[nodiscard]] bool is_to_settle(const Node& node) const;
   [[nodiscard]] bool grows_memory(const Membership& its) const;

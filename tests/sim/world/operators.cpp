@@ -39,7 +39,7 @@ std::vector<MembersChange::Step> Operators::settling(const Look& look, const Mem
     if (!server.running() || server.paused()) continue;
     const std::uint64_t its = greatest_number(look, static_cast<std::size_t>(node));
     if (its > change.counts_up_to({its})) continue;
-    floor = std::max(floor, its);
+    floor = std::max({floor, its, change.floor_of_expired((1'700'000'000s + now()) / 1us, node)});
     read.push_back(node);
   }
   return change.settling(floor, since, read);

@@ -511,6 +511,8 @@ TEST(MembersChange, ALongerMemoryIsSettledOnceANodesOwnCountersAreRead) {
   EXPECT_EQ(nodes.take(change.settling(9, 0, {2})), Names({"c"}));
   change = nodes.look();
   EXPECT_EQ(change.read_first(), std::vector<int>{2});
+  EXPECT_EQ(change.floor_of_expired(1'000'000'000'000), 0U) << "for the others that was before";
+  EXPECT_EQ(change.floor_of_expired(1'000'000'000'000, 2), 1'000'000'000'000 - 43'200'000'000);
   EXPECT_THAT(nodes.take(change.settling(9, 0, {})), IsEmpty());
   EXPECT_FALSE(change.is_apart(change.nodes()[2]));
   EXPECT_EQ(nodes.take(change.settling(11, 0, {2})), Names({"c"}));
