@@ -166,6 +166,7 @@ MembersReport GroupOfNodes::report() {
     auto& addresses = member.old_clients.emplace();
     int& enrollers = member.enrollers.emplace(0);
     for (const redis::ConnectedClient& client : clients) {
+      if (client.name.list.empty()) continue;  // it is about to say which list it has
       if (!is_next(client)) addresses.push_back(client.address);
       if (is_next(client) && client.name.enrols) ++enrollers;
     }

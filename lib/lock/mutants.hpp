@@ -129,6 +129,7 @@ enum class Mutant {
   plain_set_in_a_change,
   old_connections_kept,
   silent_nodes_counted,
+  read_before_the_name,
   votes_of_nodes_that_left,
   two_steps_merged,
   counters_not_repaired,

@@ -8,7 +8,8 @@
 namespace quorumlock::redis {
 
 /// The name that a client gives its connection to a node (CLIENT SETNAME): what an operator has to
-/// know of it, "quorumlock:" and the list, followed by ":knows" and ":enrols".
+/// know of it, "quorumlock:" and the list, followed by ":knows" and ":enrols". Until it has read
+/// the records there is no list.
 struct ClientName {
   std::string list;     ///< that of the client's list of nodes: see list_mark()
   bool knows = false;   ///< it has seen a node enrolled, so it may hold locks

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "lock/mutants.hpp"
 #include "verbs/keys.hpp"
 #include "verbs/rights.hpp"
 #include "verbs/scripts.hpp"
 #include "verbs/vote.hpp"
+#include "wire/client_name.hpp"
 #include "wire/info.hpp"
 #include "wire/numbers.hpp"
 #include "wire/words.hpp"
@@ -77,6 +79,11 @@ void Greeting::begin(WriteBuffer& out) {
   }
   ask(Question::writable, would_write("EVAL", writable_script.source));
   ask(Question::writable_by_sha, would_write("EVALSHA", writable_script.sha1));
+  // Whoever has read the record can be found by its name: after a change an operator ends the
+  // connections of those who may act on an older one. Members tells the whole name later.
+  if (!config_.only_looks && !core::planted(core::Mutant::read_before_the_name)) {
+    ask(Question::name, {"CLIENT", "SETNAME", ClientName().to_string()});
+  }
   ask(Question::record, {"MGET", enrolment_key, members_key});
   ask(Question::server, {"INFO", "server"});
 }
@@ -120,7 +127,8 @@ std::optional<Greeting::Trouble> Greeting::on_reply(const Reply& reply) {
       }
       break;
     case Question::fence: return on_fence(reply);
-    case Question::script: break;
+    case Question::script:
+    case Question::name: break;
     case Question::writable: refused_first_ = refusal_of_writes(reply); break;
     case Question::writable_by_sha: on_writable_by_sha(reply); break;
     case Question::record:

@@ -34,6 +34,7 @@ class Greeting {
     bool fails_over = false;
     /// The arguments of the script `writable`; see needs_of_every_lock().
     std::vector<std::string> needs = {};
+    bool only_looks = false;  ///< no name: an operator may end the connections that have one
   };
   /// Something that is wrong with an answer.
   struct Trouble {
@@ -110,6 +111,7 @@ class Greeting {
     script,
     writable,
     writable_by_sha,
+    name,
     record,
     server,
   };

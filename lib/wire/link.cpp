@@ -30,7 +30,7 @@ Link::Link(Config config, core::Random& random)
     : RespWire(std::move(config.endpoint), config.largest_reply),
       attempts_(config.connect_timeout, random),
       greeting_({endpoint().login, endpoint().db, endpoint().sentinels.has_value(),
-                 std::move(config.needs)}),
+                 std::move(config.needs), config.enrolment.only_looks}),
       orphan_(config.node_timeout),
       enrolment_(std::move(config.enrolment), random),
       pipeline_(config.node_timeout, config.connect_timeout) {}

@@ -165,6 +165,14 @@ void Network::lose_node(Client& client, int node, bool subscriber, bool runs_on)
   lose(client, subscriber ? detail::subscriber_of(number) : number, runs_on);
 }
 
+std::string Network::name_of(const Client& client, int node) {
+  const int number = client.number_of(node);
+  if (number < 0) return {};
+  const int connection = client.wires[static_cast<std::size_t>(number)].connection;
+  Connections& connections = node_at(node).connections;
+  return connections.is_open(connection) ? connections.at(connection).name : std::string();
+}
+
 void Network::lose_all(int node) {
   for (Client& client : clients_) {
     lose_node(client, node, false, false);

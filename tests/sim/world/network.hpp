@@ -25,6 +25,8 @@ class Network : Machine {
   void serve(int node);
   /// Breaks the connection. Commands under way to the node still arrive if `runs_on` is set.
   void lose(Client& client, int wire_number, bool runs_on);
+  /// The name of the client's connection to this node, as CLIENT LIST has it; empty: none.
+  [[nodiscard]] std::string name_of(const Client& client, int node);
   /// Breaks the client's connection to this node, or the second one if `subscriber` is set.
   void lose_node(Client& client, int node, bool subscriber, bool runs_on);
   void lose_all(int node);

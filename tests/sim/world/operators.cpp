@@ -9,6 +9,7 @@
 #include "sim/world/world.hpp"
 #include "verbs/keys.hpp"
 #include "verbs/scripts.hpp"
+#include "wire/client_name.hpp"
 #include "wire/words.hpp"
 
 namespace quorumlock::sim {
@@ -272,7 +273,8 @@ bool Operators::end_old_connections(const Look& look, const MembersChange& chang
     wait.connections_ended(node.record);
     if (core::planted(core::Mutant::old_connections_kept)) continue;
     for (Client& client : clients_) {
-      if (client.session == nullptr || world_.lists.of(client) == change.next()) continue;
+      const auto name = redis::ClientName::parse(world_.network.name_of(client, number));
+      if (!name || redis::is_mark_of(name->list, change.next(), change.next_terms())) continue;
       world_.network.lose_node(client, number, false, false);
     }
   }

@@ -18,7 +18,8 @@ TEST(LinkGreeting, LogsInAndAsksForTheServersIdentity) {
             (Strings{"AUTH locker s3cret", "SELECT 3", "CLIENT ID", "INFO replication",
                      "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD",
                      "SCRIPT LOAD", "EVAL writable 0", "EVALSHA writable 0",
-                     "MGET quorumlock:enrolment quorumlock:members", "INFO server"}));
+                     "CLIENT SETNAME quorumlock:", "MGET quorumlock:enrolment quorumlock:members",
+                     "INFO server"}));
   EXPECT_EQ(driver.said(), Strings{"up"});
   EXPECT_EQ(driver.link.deadline(), core::never);
 }
@@ -42,7 +43,7 @@ TEST(LinkGreeting, IsReadInAnyPieces) {
   driver.open();
   const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") + driver.bulk("sha") +
                               driver.bulk("sha") + driver.bulk("sha") + driver.bulk("sha") +
-                              driver.bulk("sha") + driver.bulk("sha") + ":1\r\n:1\r\n" +
+                              driver.bulk("sha") + driver.bulk("sha") + ":1\r\n:1\r\n+OK\r\n" +
                               driver.both("x:abc") + driver.bulk("run_id:x\r\n");
   driver.said();
   for (std::size_t i = 0; i + 1 < answers.size(); ++i) driver.feed(answers.substr(i, 1));
@@ -128,10 +129,10 @@ TEST(LinkGreeting, AnswersThatThisUserMayNotGetStayUnknown) {
   const std::string record = LinkDriver::both("x:abc");
   const std::string role = LinkDriver::bulk("role:master\r\n");
   const std::string run = LinkDriver::bulk("run_id:x\r\n");
-  EXPECT_EQ(answered(plain, {no, role, no, no, no, no, no, no, ran, ran, record, run}),
+  EXPECT_EQ(answered(plain, {no, role, no, no, no, no, no, no, ran, ran, no, record, run}),
             Strings{"up"});
   for (const auto& [one, other] : {std::pair(role, no), std::pair(no, run)}) {
-    EXPECT_EQ(answered(plain, {no, one, no, no, no, no, no, no, ran, ran, record, other}),
+    EXPECT_EQ(answered(plain, {no, one, no, no, no, no, no, no, ran, ran, no, record, other}),
               Strings{"quarantined: not authorized"});
   }
 }
