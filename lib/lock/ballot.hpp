@@ -10,6 +10,7 @@
 #include <quorumlock/outcome.hpp>
 
 #include "lock/mutants.hpp"
+#include "lock/quorum.hpp"
 #include "lock/tag.hpp"
 #include "lock/types.hpp"
 
@@ -33,6 +34,9 @@ class Ballot {
     CommandKind kind;
     Vote vote;
     std::uint64_t fence;
+    // What its record said when it voted: by the time a doubtful answer counts it may say less.
+    Majority asks;         ///< see Tally::record
+    Duration longest_ttl;  ///< with which the vote counts
   };
 
   void begin(std::uint64_t seen) {
@@ -124,10 +128,21 @@ class Ballot {
       if (!counts && as_great.size() + pending.size() >= least) continue;
       doubted_.erase(doubted_.begin() + static_cast<std::ptrdiff_t>(i));
       if (counts) shared_ = std::max(shared_, one.fence);
-      if (!counts) one = {one.node, one.kind, Vote::bad_counter, 0};
+      if (!counts) {
+        one.vote = Vote::bad_counter;
+        one.fence = 0;
+      }
       return one;
     }
     return std::nullopt;
+  }
+
+  /// The node has left the client's list: its number may become another node's.
+  void leave(int node) {
+    for (Said& each : doubted_) {
+      each.asks.leave(node);
+      if (each.node == node) each.asks = Majority::impossible();
+    }
   }
 
   void ask(NodeSet nodes) { raising_ = raising_ | nodes; }

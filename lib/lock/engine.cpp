@@ -1,5 +1,6 @@
 #include "lock/engine.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "lock/quorum.hpp"
@@ -136,7 +137,8 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   Cleanup::note_answer(now, *claim, node, tag, answer);
   acquisitions_.hear(now, node, *claim, answer);
   if (tag.round == claim->round.number() || planted(Mutant::answers_of_an_older_round)) {
-    const Ballot::Said said{node, tag.kind, counts, answer.fence};
+    const Ballot::Said said{node,         tag.kind,         counts,
+                            answer.fence, nodes.asks(node), nodes.longest_ttl(node)};
     Ballot* const ballot = exchange_.ballot_of(*claim);
     if (ballot == nullptr || ballot->believes(said.fence, nodes.counts_up_to(now, said.fence)))
         [[likely]] {
@@ -159,14 +161,15 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
 }
 
 void Engine::count(Time now, Claim& claim, const Ballot::Said& answer) {
-  const auto& [node, kind, said, fence] = answer;
-  const bool too_long = claim.round.ttl() > exchange_.nodes.longest_ttl(node);
+  const auto& [node, kind, said, fence, its, longest_ttl] = answer;
+  const Nodes& nodes = exchange_.nodes;
+  const bool too_long = claim.round.ttl() > std::min(longest_ttl, nodes.longest_ttl(node));
   const Vote vote = said == Vote::granted && too_long ? Vote::max_ttl_differs : said;
+  const Majority asks = planted(Mutant::asks_by_a_later_record) ? nodes.asks(node) : its;
   exchange_.note_vote(node, vote);
   acquisitions_.note_vote(now, claim, node, kind, vote);
-  const bool granted =
-      claim.round.count(node, {kind, vote, fence, claim.terms.reads(), exchange_.nodes.asks(node)},
-                        exchange_.ballot_of(claim), exchange_.random);
+  const bool granted = claim.round.count(node, {kind, vote, fence, claim.terms.reads(), asks},
+                                         exchange_.ballot_of(claim), exchange_.random);
   if (granted && claim.phase == Phase::held) claim.held.standing.add(node);
 }
 
@@ -184,25 +187,27 @@ void Engine::settle_doubts(Time now, Claim& claim) {
   }
 }
 
-/// Sends a command that did nothing once more, in the same round: with its script, if the node did
-/// not have it; with the node's new record, if that has changed; or a renewal that the node found
-/// too late. That can be our mistake: we judged its clock by a slow answer, or did not know it;
-/// this answer has brought the node's time.
+/// Sends a command that did nothing again, in the same round: once with its script, if the node did
+/// not have it; with the node's new record, if that has changed; or once more a renewal that the
+/// node found too late. That can be our mistake: we judged its clock by a slow answer, or did not
+/// know it; this answer has brought the node's time.
 bool Engine::repeats(Time now, int node, Tag tag, const Answer& answer) {
   const Claim& claim = exchange_.claims[tag.claim];
   const bool in_round = tag.round == claim.round.number();
   const bool wanted =
       tag.kind == CommandKind::release || (in_round && claim.phase != Phase::releasing);
   const bool too_late = tag.kind == CommandKind::renew && answer.vote == Vote::timed_out &&
-                        !planted(Mutant::too_late_believed);
-  const bool record_changed = answer.vote == Vote::not_enrolled;
+                        tag.again == 0 && !planted(Mutant::too_late_believed);
+  // A change of the nodes makes three changes of a record, and one change may follow another.
+  constexpr int most_changes = 3;
+  const bool record_changed = answer.vote == Vote::not_enrolled && tag.again < most_changes;
   if (answer.vote == Vote::no_script && !tag.with_source && wanted &&
       exchange_.nodes.take_releases().contains(node)) {
     tag.with_source = true;
-  } else if ((too_late || record_changed) && !tag.again && in_round &&
+  } else if ((too_late || record_changed) && in_round &&
              (claim.phase == Phase::held || claim.round.is_open()) &&
              exchange_.nodes.voters(now).contains(node)) {
-    tag.again = true;
+    ++tag.again;
   } else {
     return false;
   }
@@ -263,6 +268,7 @@ void Engine::remove_node(Time now, int node) {
   claims.for_each([&](ClaimId id) {
     Claim& claim = claims[id];
     claim.round.tally.leave(node);
+    if (Ballot* const ballot = exchange_.ballot_of(claim)) ballot->leave(node);
     claim.footprint.nodes.remove(node);
     claim.entry.nodes.remove(node);
     cleanup_.forget_if_done(now, id);

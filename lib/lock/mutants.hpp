@@ -126,6 +126,7 @@ enum class Mutant {
   majority_by_numbers,
   identity_by_elimination,
   votes_needed_by_own_list,
+  asks_by_a_later_record,
   plain_set_in_a_change,
   old_connections_kept,
   silent_nodes_counted,

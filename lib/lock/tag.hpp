@@ -43,7 +43,7 @@ struct Tag {
   std::uint16_t round = 0;  ///< an answer counts only for the round that asked
   CommandKind kind = CommandKind::query;
   bool with_source = false;  ///< the script went out whole: NOSCRIPT is then an error
-  bool again = false;        ///< sent once more: see Engine::repeats
+  std::uint8_t again = 0;    ///< how often it was sent again: see Engine::repeats
 };
 
 }  // namespace quorumlock::core

@@ -30,7 +30,7 @@ void Sender::send(Time now, const core::Send& send) {
 /// offset of the wall clock stays as it is as long as it is nearly right.
 std::int64_t Sender::wall_us(const core::Send& send) {
   const std::int64_t begun = send.begun.time_since_epoch() / 1us;
-  if (!send.tag.again && !send.tag.with_source) {
+  if (send.tag.again == 0 && !send.tag.with_source) {
     const std::int64_t late = wall_.now_us() - begun - wall_offset_us_;
     if (late < -1'000 || late > 50'000) engine_.set_wall(wall_offset_us_ += late);
   }

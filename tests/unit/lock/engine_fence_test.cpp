@@ -385,6 +385,30 @@ TEST(EngineFence, ANumberThatEnoughNodesHaveCounts) {
   EXPECT_EQ(token_of(driver), made_up);
 }
 
+TEST(EngineFence, ADoubtfulVoteAsksForWhatItsRecordSaid) {
+  // Node 0 votes while its list is being changed. Its number counts once node 1 has it, too; by then
+  // the change has been settled, which the vote was not.
+  EngineDriver driver(EngineDriver::fencing(3));
+  driver.engine().on_list(0, {.asks = {all_of(3), 3}});
+  driver.acquire(1, ten_seconds);
+  driver.reply(0, granted(made_up));
+  driver.engine().on_list(0, {});
+  driver.reply(1, granted(made_up));
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+  driver.reply(2, granted(made_up));
+  EXPECT_EQ(token_of(driver), made_up);
+}
+
+TEST(EngineFence, ADoubtfulVoteLastsForAsLongAsItsRecordSaid) {
+  EngineDriver driver(EngineDriver::fencing(3));
+  driver.engine().on_list(0, {.longest_ttl = 10s - 1ms});
+  driver.acquire(1, ten_seconds);
+  driver.reply(0, granted(made_up));
+  driver.engine().on_list(0, {});
+  driver.reply(1, granted(made_up));
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+}
+
 TEST(EngineFence, ANumberThatTheClocksOfEnoughNodesExplainCounts) {
   // Our own clock stands at zero. The TIME of one node is not enough, since that node may be the
   // one that makes up numbers.

@@ -32,12 +32,12 @@ class SenderTest : public ::testing::Test {
     sender.send(driver.now, send);
   }
   /// The engine's acquisition of this key on all nodes.
-  void acquire(const char* key, core::Time begun = {}, bool again = false) {
+  void acquire(const char* key, core::Time begun = {}, int again = 0) {
     core::Send send{};
     send.begun = begun;
     send.to = core::NodeSet::first(2);
     send.tag = LinkDriver::tag(7, CommandKind::acquire);
-    send.tag.again = again;
+    send.tag.again = static_cast<std::uint8_t>(again);
     send.lock.first = key;
     send.token = "t0ken";
     send.ttl = 10s;
@@ -117,19 +117,19 @@ TEST_F(SenderTest, AnAcquisitionCarriesTheTimeAloneAndInABatch) {
 TEST_F(SenderTest, AnAcquisitionThatIsSentAgainCarriesTheTimeOfTheFirst) {
   // Otherwise nodes whose records have changed would grant other numbers than the first ones, and a
   // round to raise them would follow. A clock that has been set is noticed by the next attempt.
-  const auto sent = [this](core::Time begun, bool again) {
+  const auto sent = [this](core::Time begun, int again) {
     acquire("a", begun, again);
     sender.flush(driver.now);
     return driver.written(0).at(0);
   };
   const core::Time first = driver.now;
-  EXPECT_NE(sent(first, false).find(" 1700000000000000 "), std::string::npos);
+  EXPECT_NE(sent(first, 0).find(" 1700000000000000 "), std::string::npos);
   driver.now += 20ms;
   wall.us += 20'300;
-  EXPECT_NE(sent(first, true).find(" 1700000000000000 "), std::string::npos);
-  EXPECT_NE(sent(driver.now, false).find(" 1700000000020000 "), std::string::npos);
+  EXPECT_NE(sent(first, 1).find(" 1700000000000000 "), std::string::npos);
+  EXPECT_NE(sent(driver.now, 0).find(" 1700000000020000 "), std::string::npos);
   wall.us -= 1'000'000;
-  EXPECT_NE(sent(driver.now, false).find(" 1699999999020300 "), std::string::npos);
+  EXPECT_NE(sent(driver.now, 0).find(" 1699999999020300 "), std::string::npos);
 }
 
 TEST_F(SenderTest, TheAnswersToABatchAreHandedOnOneByOne) {

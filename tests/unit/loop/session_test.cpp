@@ -105,7 +105,7 @@ TEST(Session, ANodeThatForgotCastsNoVote) {
 
 TEST(Session, AVoteIsAskedForAgainIfTheNodesRecordHasChanged) {
   // A change of the list was announced on all nodes. The acquisition goes on in the same round, and
-  // asks each node again once: a record that has changed twice is not a vote.
+  // asks each node again, also one whose record changes once more.
   SessionDriver driver(3);
   driver.start();
   driver.acquire();
