@@ -386,8 +386,8 @@ TEST(EngineFence, ANumberThatEnoughNodesHaveCounts) {
 }
 
 TEST(EngineFence, ADoubtfulVoteAsksForWhatItsRecordSaid) {
-  // Node 0 votes while its list is being changed. Its number counts once node 1 has it, too; by then
-  // the change has been settled, which the vote was not.
+  // Node 0 votes while its list is being changed. Its number counts once node 1 has it, too; by
+  // then the change has been settled, which the vote was not.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.engine().on_list(0, {.asks = {all_of(3), 3}});
   driver.acquire(1, ten_seconds);
