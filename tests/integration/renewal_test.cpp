@@ -106,15 +106,17 @@ TEST_F(Renewal, AMaxHoldBelowTheTtlApplies) {
 }
 
 TEST_F(Renewal, EndsAfterMaxRenewals) {
-  // Two renewals move the end twice; after that the end stays.
+  // Two renewals move the end twice; after that the end stays. A machine that stands still for two
+  // seconds is no reason to lose it.
   Coordinator coordinator = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 3s, .max_renewals = 2}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 6s, .max_renewals = 2}).value();
   std::set<Clock::time_point> ends;
   EXPECT_TRUE(eventually([&] {
     ends.insert(lease.valid_until());
     return !lease.is_valid();
   }));
-  EXPECT_GE(ends.size(), 2U);  // one more, if the test thread was never delayed
+  // One more, if the test thread was never delayed.
+  EXPECT_GE(ends.size(), 2U) << metrics_text(coordinator.stats()).value();
   EXPECT_LE(ends.size(), 3U);
   EXPECT_TRUE(fails_with(lease.release(), Errc::expired));
 }
