@@ -329,13 +329,16 @@ Result<nanoseconds> GroupOfNodes::settle() {
 
 /// Settles the nodes, which are told before that what is done. One that a client lets in meanwhile,
 /// as the others stood until now, is found by another look, and so is one that had to be committed
-/// first.
+/// first. Reading takes time, in which somebody may have made another change: that has a wait of
+/// its own.
 Result<nanoseconds> GroupOfNodes::end_settling(Change change, Floor floor) {
+  const redis::Membership state = *change.state();
   Result<void> all_read;
-  for (int looks = 0; looks < most_looks_at_late_nodes; ++looks) {
+  for (int looks = 0; looks < most_looks_at_late_nodes && change.is_still(state); ++looks) {
     std::vector<int> read;
+    all_read = {};
     for (const int node : change.read_first()) {
-      const Result<Floor> own = read_floor(change, {node}, 1);
+      const Result<Floor> own = read_floor(change, {node}, 1, floor.number);
       if (own) {
         floor.number = std::max({floor.number, own->number, change.floor_of_expired(clock_, node)});
         floor.since = std::max(floor.since, own->since);
@@ -355,9 +358,8 @@ Result<nanoseconds> GroupOfNodes::end_settling(Change change, Floor floor) {
     }
     change = look_once();
   }
-  if (Result<void> settled = change.is_settled(); !settled) {
-    return all_read ? settled.error() : all_read.error();
-  }
+  if (!all_read && !change.read_first().empty()) return all_read.error();
+  if (Result<void> settled = change.is_settled(); !settled) return settled.error();
   return nanoseconds::zero();
 }
 
@@ -509,9 +511,9 @@ std::vector<Finding> GroupOfNodes::bad_counters() {
 /// A number that is at least every fencing token that was granted before the commit, and all
 /// periods that were noted as done on a quorum until then, as `needed` of these nodes know them.
 /// The others are read only if one of the first has a number that does not count: see
-/// MembersChange.
+/// MembersChange. Numbers up to `known` do, since enough nodes are known to have one as great.
 Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change, std::vector<int> sources,
-                                                     int needed) {
+                                                     int needed, std::uint64_t known) {
   std::vector<Floor> read;
   const std::vector<int> all = sources;
   sources.resize(std::min(all.size(), static_cast<std::size_t>(needed)));
@@ -526,7 +528,7 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change, std::
     if (!clocks) return clocks.error();
     std::vector<std::uint64_t> numbers;
     for (const Floor& one : read) numbers.push_back(one.number);
-    const std::uint64_t most = change.counts_up_to(std::move(numbers));
+    const std::uint64_t most = std::max(known, change.counts_up_to(std::move(numbers)));
     const auto counts = [most](std::uint64_t number) { return number <= most; };
     if (std::ranges::count_if(read, [&](const Floor& one) { return counts(one.number); }) >=
         needed) {

@@ -59,8 +59,8 @@ class GroupOfNodes {
   bool end_old_connections(const redis::MembersChange& change);
   Result<void> make(const std::vector<redis::MembersChange::Step>& steps,
                     const redis::MembersChange& change, const char* what);
-  Result<Floor> read_floor(const redis::MembersChange& change, std::vector<int> sources,
-                           int needed);
+  Result<Floor> read_floor(const redis::MembersChange& change, std::vector<int> sources, int needed,
+                           std::uint64_t known = 0);
   Result<std::vector<std::int64_t>> check_sources(const redis::MembersChange& change,
                                                   const std::vector<int>& sources);
   bool read_counters(int node, Floor& floor);

@@ -290,6 +290,7 @@ bool MembersChange::has_step(int node) const {
 bool MembersChange::is_apart(const Node& node) const {
   if (!state_ || !is_certain_ || !node.membership || stage_ == Stage::other) return false;
   if (node.bad_floor) return true;
+  if (stage_ == Stage::differs && is_unfinished(node)) return false;
   const bool concerned = is_member(list_, node.called()) || node.in_next;
   const bool changes = state_->phase != ListPhase::settled;
   if (!concerned || (changes ? has_come_to(node, state_->phase) : is_at(node, state_->phase))) {
@@ -376,6 +377,15 @@ Result<void> MembersChange::may_announce() const {
                    ": nodes that are to join have to run first");
   }
   if (!not_yet.empty()) return restarted("cannot announce the change yet: ", not_yet);
+  const NodeNames unfinished =
+      names_if([this](const Node& node, const Membership&) { return is_unfinished(node); });
+  if (!unfinished.empty()) {
+    return unsafe(
+        "cannot announce the change: " + names_in_words(unfinished) +
+        " did not settle the fencing_memory of the change before it: finish that one with "
+        "quorumlock members commit, and these in the configuration: " +
+        in_braces(list_) + " " + terms_in_words(terms_));
+  }
   const int settled = count_at(ListPhase::settled);
   if (settled >= quorum_before) return {};
   return too_few("cannot announce the change: only " + of(settled, list_.size()) +
@@ -482,6 +492,13 @@ Result<void> MembersChange::may_settle() const {
                  " are needed: bring the others up, then run quorumlock members commit again");
 }
 
+bool MembersChange::is_still(const Membership& state) const {
+  if (planted(Mutant::settled_at_any_stage)) return true;
+  if (stage_ == Stage::committed) return *state_ == state;
+  return stage_ == Stage::agreed && state_->founding == state.founding &&
+         state_->epoch == state.epoch && after(*state_) == after(state);
+}
+
 Result<void> MembersChange::is_announced() const {
   if (stage_ == Stage::agreed || stage_ == Stage::committed) return {};
   const int announced = stage_ == Stage::announced ? count_at(ListPhase::announced) : 0;
@@ -548,6 +565,15 @@ bool MembersChange::grows_memory(const Membership& its) const {
   if (planted(Mutant::own_counters_not_read)) return false;
   if (stage_ == Stage::committed) return terms_.memory() < next_terms_.memory();
   return before(its).terms.memory() < terms_.memory();
+}
+
+bool MembersChange::is_unfinished(const Node& node) const {
+  const Membership& its = *node.membership;
+  const bool committed = is_member(list_, node.called()) && its.phase == ListPhase::unsettled &&
+                         its.epoch == epoch_ && after(its) == List{list_, terms_};
+  return its.founding == state_->founding && is_certain_ &&
+         before(its).terms.memory() < terms_.memory() && (committed || is_one_behind(node)) &&
+         !planted(Mutant::own_counters_not_read);
 }
 
 /// The record of a node of the list before the change, as it is once the node has settled that
@@ -658,6 +684,8 @@ std::vector<MembersChange::Step> MembersChange::committing_late() const {
 
 std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor, std::int64_t since,
                                                          const std::vector<int>& read) const {
+  const bool may = stage_ == Stage::agreed || stage_ == Stage::committed;
+  if (!may && !planted(Mutant::settled_at_any_stage)) return {};
   if (planted(Mutant::counters_not_repaired)) floor = 0;
   const std::uint32_t epoch = stage_ == Stage::committed ? epoch_ + 1 : epoch_;
   const Membership as = settled(epoch, next_, next_terms_);

@@ -117,6 +117,9 @@ class MembersChange {
   [[nodiscard]] Result<void> may_withdraw() const;
   /// Whether the new list can be settled after a wait.
   [[nodiscard]] Result<void> may_settle() const;
+  /// Whether this look, too, is at the change of that state, or at its list: somebody may have made
+  /// another one since.
+  [[nodiscard]] bool is_still(const Membership& state) const;
   /// Whether the steps are made: on enough nodes for the change to go on, or on all.
   [[nodiscard]] Result<void> is_announced() const;
   [[nodiscard]] Result<void> is_withdrawn() const;
@@ -129,10 +132,10 @@ class MembersChange {
   [[nodiscard]] std::vector<Step> forgetting() const;
   /// The command that makes a step.
   [[nodiscard]] std::vector<std::string> command(const Step& step) const;
-  /// Settles the new list on all nodes that are one step behind. `floor` is at least every fencing
-  /// token that was granted before; `since` see EnrolmentRecord. If fencing_memory becomes longer,
-  /// a node is committed first, and then settled only if it is one of `read`: those of read_first()
-  /// whose own counters are not above the floor.
+  /// Once the new list governs or is decided, settles it on all nodes that are one step behind.
+  /// `floor` is at least every fencing token that was granted before; `since` see EnrolmentRecord.
+  /// If fencing_memory becomes longer, a node is committed first, and then settled only if it is
+  /// one of `read`: those of read_first() whose own counters are not above the floor.
   [[nodiscard]] std::vector<Step> settling(std::uint64_t floor, std::int64_t since,
                                            const std::vector<int>& read) const;
 
@@ -180,6 +183,8 @@ class MembersChange {
   [[nodiscard]] bool is_one_behind(const Node& node) const;
   [[nodiscard]] bool is_to_settle(const Node& node) const;
   [[nodiscard]] bool grows_memory(const Membership& its) const;
+  /// Whether this node has a longer fencing_memory to settle, that of the list which governs.
+  [[nodiscard]] bool is_unfinished(const Node& node) const;
   [[nodiscard]] std::vector<Step> committing_late() const;
   [[nodiscard]] std::optional<EnrolmentRecord> brought_to_list(const Node& node) const;
   /// These states of the list that governs, and of the change to the new one.

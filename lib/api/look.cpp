@@ -130,7 +130,8 @@ void Look::answered(Driver& driver, const Session::Answered& answer) {
   const redis::Reply* reply = answer.reply;
   if (reply == nullptr || reply->type == redis::Reply::Type::error) {
     holding.vote = reply != nullptr ? redis::vote_of_error(reply->text) : answer.vote;
-    holding.detail = driver.trouble(answer.node);
+    holding.detail = reply != nullptr ? printable(driver.link(answer.node).greeting().said(*reply))
+                                      : driver.trouble(answer.node);
   } else if (!holding_of(*reply, holding)) {
     holding.vote = Vote::failed;
   }

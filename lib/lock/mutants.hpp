@@ -151,6 +151,7 @@ enum class Mutant {
   shorter_life_at_once,
   expired_not_in_the_floor,
   own_counters_not_read,
+  settled_at_any_stage,
   lives_not_prolonged,
   lesser_counter_believed,
   raised_below_the_floor,

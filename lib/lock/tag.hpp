@@ -34,6 +34,13 @@ constexpr bool sets_key(CommandKind kind) {
   return kind == CommandKind::set || kind == CommandKind::acquire;
 }
 
+/// Whether this command asks a node for its votes. The others are looks at it, in which an error is
+/// an answer like any other.
+constexpr bool asks_for_votes(CommandKind kind) {
+  return kind != CommandKind::query && kind != CommandKind::repair && kind != CommandKind::clock &&
+         kind != CommandKind::witness;
+}
+
 /// The round number of a clean-up command, whose answers are not counted.
 inline constexpr std::uint16_t uncounted = 0;
 

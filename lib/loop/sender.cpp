@@ -24,7 +24,7 @@ void Sender::send(Time now, const core::Send& send) {
   }
 }
 
-/// The wall clock's time when the round began. A command that is sent once more, since a node's
+/// The wall clock's time when the round began. A command that is sent again, since a node's
 /// record has changed or a script was missing, has the same number as before: nodes that are asked
 /// at different times then grant one fencing token, and need not be asked to raise it. So the
 /// offset of the wall clock stays as it is as long as it is nearly right.

@@ -395,11 +395,11 @@ Link::Event* Link::next(Time now) {
     }
     const bool was_stalled = pipeline_.is_stalled();
     const Pipeline::Command answered = pipeline_.answer(now);
-    // The reason for a bar must not be overwritten by an error reply. Errors are also how a look at
-    // the nodes finds out what a user may do: they are no trouble.
+    // The reason for a bar must not be overwritten by an error reply, nor by one that only says
+    // what this user may not do.
     const Reply* const error = error_in(*reply);
-    const bool looks = answered.tag.kind == core::CommandKind::query;
-    const bool counts = !answered.own && !looks && !enrolment_.barred();
+    const bool counts =
+        !answered.own && core::asks_for_votes(answered.tag.kind) && !enrolment_.barred();
     if (error != nullptr && counts) trouble_ = greeting_.said(*error);
     if (was_stalled && !pipeline_.is_stalled()) announce();
     if (answered.own) {

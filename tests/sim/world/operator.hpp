@@ -2,12 +2,21 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "admin/members_change.hpp"
 #include "admin/settlement_wait.hpp"
 #include "sim/wall_clock.hpp"
 
 namespace quorumlock::sim {
+
+/// What an operator goes on to settle, by further looks.
+struct Settling {
+  redis::Membership state;  ///< of the change, or of the list
+  std::uint64_t floor;
+  std::int64_t since;
+  int looks_left = 2;
+};
 
 /// An operator, which changes the list of nodes with the library's own redis::MembersChange and
 /// redis::SettlementWait. It looks at the nodes one after the other, and acts on a view that may be
@@ -22,6 +31,7 @@ struct Operator {
   bool withdraws = false;   ///< it takes back what it finds announced
   int looks_left = 12;      ///< it gives up after this many looks
   redis::SettlementWait wait{0.01};
+  std::optional<Settling> settles = {};
   bool over = false;
   std::map<std::string, redis::MembersChange::Node> seen;  ///< see Operators::believe()
 

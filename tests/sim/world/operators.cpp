@@ -38,19 +38,25 @@ std::vector<MembersChange::Step> Operators::settling(const Look& look, const Mem
     const Server& server = node_at(look.servers[static_cast<std::size_t>(node)]);
     if (!server.running() || server.paused()) continue;
     const std::uint64_t its = greatest_number(look, static_cast<std::size_t>(node));
-    if (its > change.counts_up_to({its})) continue;
+    if (its > std::max(floor, change.counts_up_to({its}))) continue;
     floor = std::max({floor, its, change.floor_of_expired((1'700'000'000s + now()) / 1us, node)});
     read.push_back(node);
   }
   return change.settling(floor, since, read);
 }
 
+std::pair<std::uint64_t, std::int64_t> Operators::settled_floor(const Look& look,
+                                                                const MembersChange& change) {
+  const int settled = change.settled_node();
+  if (settled < 0) return {};
+  const redis::EnrolmentRecord& its = *look.nodes[static_cast<std::size_t>(settled)].enrolment;
+  return {its.floor, its.since};
+}
+
 std::vector<MembersChange::Step> Operators::settling_as_others(const Look& look,
                                                                const MembersChange& change) const {
-  const int settled = change.settled_node();
-  if (settled < 0) return settling(look, change, 0);
-  const redis::EnrolmentRecord& its = *look.nodes[static_cast<std::size_t>(settled)].enrolment;
-  return settling(look, change, its.floor, its.since);
+  const auto [floor, since] = settled_floor(look, change);
+  return settling(look, change, floor, since);
 }
 
 void Operators::plan() {
@@ -179,6 +185,7 @@ void Operators::has_looked(const Look& look) {
     return end(one, "has died");
   }
   const TrueTime next_look = draw_span(draw_.between_looks);
+  if (goes_on_settling(look, change)) return look_again(one, next_look);
   if (one.withdraws && change.may_withdraw()) {
     make(look, change.withdrawing(), "withdraws");
     return end(one, "has withdrawn the change");
@@ -190,7 +197,8 @@ void Operators::has_looked(const Look& look) {
     case Stage::agreed: {
       if (change.done()) return list_settled(one);
       make(look, change.forgetting(), "makes forget");
-      make(look, settling_as_others(look, change), "settles");
+      const auto [floor, since] = settled_floor(look, change);
+      settle(look, change, floor, since);
       break;
     }
     case Stage::differs:
@@ -240,6 +248,26 @@ void Operators::has_looked(const Look& look) {
       break;
   }
   look_again(one, next_look);
+}
+
+/// Settles the nodes, and goes on with this floor in the next looks, as nodes come back.
+void Operators::settle(const Look& look, const MembersChange& change, std::uint64_t floor,
+                       std::int64_t since) {
+  operators_[look.by].settles = Settling{*change.state(), floor, since};
+  make(look, settling(look, change, floor, since), "settles");
+}
+
+/// Somebody may have made another change since the look before.
+bool Operators::goes_on_settling(const Look& look, const MembersChange& change) {
+  std::optional<Settling>& settles = operators_[look.by].settles;
+  if (!settles) return false;
+  if (settles->looks_left-- == 0 || !change.state() || !change.is_still(settles->state) ||
+      change.done()) {
+    settles.reset();
+    return false;
+  }
+  make(look, settling(look, change, settles->floor, settles->since), "goes on settling");
+  return true;
 }
 
 /// Called when an operator has seen the new list settled everywhere. It may then want another list.
@@ -396,7 +424,7 @@ void Operators::read_counters(const Look& look, const MembersChange& change) {
     }
     Operator& one = operators_[look.by];
     if (*good) {
-      make(look, settling(look, change, floor), "settles");
+      settle(look, change, floor, 0);
       if (draw_.told == Step::settled) world_.lists.tell_clients(one.next);
     } else {
       one.wait.start_again();

@@ -48,6 +48,12 @@ class Operators : Machine {
   static void believe(Operator& one, Look& look);
   void look_again(Operator& one, TrueTime span);
   void has_looked(const Look& look);
+  void settle(const Look& look, const redis::MembersChange& change, std::uint64_t floor,
+              std::int64_t since);
+  /// The greatest floor of the nodes that have settled the list, and its beginning.
+  static std::pair<std::uint64_t, std::int64_t> settled_floor(const Look& look,
+                                                              const redis::MembersChange& change);
+  bool goes_on_settling(const Look& look, const redis::MembersChange& change);
   void list_settled(Operator& one);
   bool end_old_connections(const Look& look, const redis::MembersChange& change);
   bool is_out_of_reach(std::size_t by, int server, Step step);

@@ -521,14 +521,51 @@ TEST(MembersChange, ALongerMemoryIsSettledOnceANodesOwnCountersAreRead) {
   EXPECT_EQ(change.nodes()[2].enrolment->floor, 11U);
 }
 
-TEST(MembersChange, ANodeThatMissedALongerMemoryForgetsBeforeAnotherChange) {
+TEST(MembersChange, ANodeThatMissedALongerMemorySettlesItBeforeAnotherChange) {
   AskedNodes nodes(five, five);
   nodes.carries("e", {1, 3, ListPhase::settled, {}, {}, five, {}, {30'000, 43'200}});
   nodes.named.max_ttl_ms = 60'000;
+  MembersChange change = nodes.look();
+  EXPECT_EQ(change.stage(), Stage::differs);
+  EXPECT_FALSE(change.is_apart(change.nodes()[4]));
+  const Result<void> refused = change.may_announce();
+  ASSERT_TRUE(is_refused(refused, Errc::misconfigured));
+  EXPECT_THAT(refused.error().what(), HasSubstr("e did not settle the fencing_memory"));
+  // Another operator has announced it all the same. The node can only come along by forgetting.
+  EXPECT_EQ(nodes.take(nodes.look().announcing()), Names({"a", "b", "c", "d"}));
+  change = nodes.look();
+  EXPECT_EQ(change.stage(), Stage::announced);
+  EXPECT_TRUE(change.is_apart(change.nodes()[4]));
+}
+
+TEST(MembersChange, NobodyGoesOnSettlingOnceAnotherChangeWasMade) {
+  // The list was settled; while the operator reads the counters of a late node, another one goes on
+  // to the next list, which is settled, too, when the first one looks again.
+  AskedNodes nodes(five, replaced);
+  nodes.take(nodes.look().announcing());
+  nodes.take(nodes.look().committing());
+  const Membership decided = *nodes.look().state();
+  EXPECT_TRUE(nodes.look().is_still(decided));
+  nodes.take(nodes.look().settling(7, 0, {}));
+  EXPECT_TRUE(nodes.look().is_still(decided));
+  for (const char* name : {"a", "b", "c", "d"}) {
+    nodes.carries(name, {1, 6, ListPhase::settled, {}, {}, {"a", "b", "c", "d"}});
+  }
   const MembersChange change = nodes.look();
   EXPECT_EQ(change.stage(), Stage::differs);
-  EXPECT_TRUE(change.is_apart(change.nodes()[4]));
-  EXPECT_EQ(nodes.take(nodes.look().announcing()), Names({"a", "b", "c", "d"}));
+  EXPECT_FALSE(change.is_still(decided));
+  EXPECT_THAT(change.settling(7, 0, {}), IsEmpty());
+}
+
+TEST(MembersChange, TheSameListInALaterEpochIsAnotherChange) {
+  AskedNodes nodes(five, replaced);
+  nodes.take(nodes.look().announcing());
+  nodes.take(nodes.look().committing());
+  Membership decided = *nodes.look().state();
+  --decided.epoch;
+  EXPECT_FALSE(nodes.look().is_still(decided));
+  nodes.take(nodes.look().settling(7, 0, {}));
+  EXPECT_FALSE(nodes.look().is_still(decided));
 }
 
 TEST(MembersChange, TermsThatDoNotFitTogetherAreRefused) {
