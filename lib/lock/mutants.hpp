@@ -99,6 +99,7 @@ enum class Mutant {
   floor_below_the_clocks,
   record_without_nonce,
   sources_record_not_compared,
+  old_repair_goes_on,
   wait_by_own_time_alone,
   each_client_waits,
   // Once per period.
@@ -132,6 +133,7 @@ enum class Mutant {
   silent_nodes_counted,
   read_before_the_name,
   votes_of_nodes_that_left,
+  moved_list_ignored,
   two_steps_merged,
   counters_not_repaired,
   scan_of_too_few,

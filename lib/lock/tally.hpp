@@ -68,7 +68,10 @@ class Tally {
   /// The client has moved to another list, of which this is a majority. The votes so far are for
   /// the list before it, and those to come may be for either, so both majorities are needed. A
   /// round that sees another such move cannot be won any more.
-  void move_to(Majority own) { moved_to_ = moved_to_ == Majority() ? own : Majority::impossible(); }
+  void move_to(Majority own) {
+    if (planted(Mutant::moved_list_ignored)) return;
+    moved_to_ = moved_to_ == Majority() ? own : Majority::impossible();
+  }
   /// The round cannot be won: the nodes have turned out to be of another founding.
   void spoil() { moved_to_ = Majority::impossible(); }
   /// This node has left the client's list. A holder after the change may have no vote of such a

@@ -33,7 +33,14 @@ constexpr core::Duration between_refreshes = std::chrono::seconds(2);
 }  // namespace
 
 void Repair::begin(Time now, int node) {
-  if (node == job_.target || std::ranges::find(waiting_, node) != waiting_.end()) return;
+  if (node == job_.target) {
+    // The node has a new mark of ours. Since the last one it may have been let in by another
+    // client, have voted, and have forgotten that: what was read before is not enough.
+    if (planted(Mutant::old_repair_goes_on)) return;
+    job_.target = -1;
+  } else if (std::ranges::find(waiting_, node) != waiting_.end()) {
+    return;
+  }
   waiting_.push_back(node);
   if (job_.target < 0) start(now);
 }
@@ -50,6 +57,7 @@ void Repair::start(Time now) {
   if (waiting_.empty()) return;
   job_ = {};
   job_.target = waiting_.front();
+  job_.mark = mark_of(job_.target);
   waiting_.erase(waiting_.begin());
   const redis::SharedMembership& admitted =
       session_.link(job_.target).enrolment().ruling().admitted;
@@ -61,6 +69,10 @@ void Repair::start(Time now) {
   if (!choose_sources()) return finish(now, false);
   // The node may have waited for its turn: check that we are still its repairer.
   write(now, Step::mark, {}, {}, life());
+}
+
+const std::string& Repair::mark_of(int node) const {
+  return session_.link(node).enrolment().candidacy().mark();
 }
 
 /// The name of a source, which may have no record.
@@ -364,7 +376,8 @@ void Repair::write(Time now, Step step, std::span<const std::string_view> keys,
                    std::span<const std::string_view> values, std::string_view life) {
   refresh_at_ = now + between_refreshes;
   const std::string count = std::to_string(keys.size() + 1);
-  const std::string& mark = session_.link(job_.target).enrolment().candidacy().mark();
+  std::string_view mark = job_.mark;
+  if (planted(Mutant::old_repair_goes_on)) mark = mark_of(job_.target);
   std::vector<std::string_view> words{"EVAL", redis::repair_script.source, count,
                                       redis::repairer_key};
   words.insert(words.end(), keys.begin(), keys.end());
@@ -387,6 +400,8 @@ void Repair::ask(Time now, int node, Step step, std::span<const std::string_view
 
 void Repair::finish(Time now, bool done) {
   const int node = std::exchange(job_.target, -1);
+  // What was read for an earlier mark says nothing of the present candidacy: see begin().
+  if (job_.mark != mark_of(node) && !planted(Mutant::old_repair_goes_on)) return start(now);
   const redis::SharedMembership& admitted = session_.link(node).enrolment().ruling().admitted;
   if (done && admitted && *admitted == job_.as) {
     session_.link(node).repaired(now, job_.as,

@@ -94,6 +94,7 @@ class Repair {
   /// The repair of one node.
   struct Job {
     int target = -1;              ///< the node; -1: none
+    std::string mark;             ///< on the node, as it was when the repair began
     std::vector<Source> sources;  ///< nodes still to be copied from, the last one first
     redis::Membership as;         ///< the membership to enrol the node with
     std::vector<Source> spare;    ///< nodes that vouch, too, and need not be read
@@ -120,6 +121,8 @@ class Repair {
     int unanswered = 0;                         ///< the number of unanswered commands
   };
   Job job_;
+  /// The mark that the present candidacy for this node has put on it.
+  [[nodiscard]] const std::string& mark_of(int node) const;
   [[nodiscard]] std::string name_of(const Source& source) const;
   [[nodiscard]] std::string life() const;
 
