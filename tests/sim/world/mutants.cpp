@@ -253,7 +253,7 @@ const std::vector<KnownMutant>& known_mutants() {
        "the votes that a lock needs are counted by the client's own list", 5000, Focus::forks},
       {Mutant::asks_by_a_later_record, "asks-by-a-later-record",
        "a vote whose counter was doubtful asks for what its node's record says by then", 5000,
-       Focus::forgeries},
+       Focus::forgeries, 4001},
       {Mutant::plain_set_in_a_change, "plain-set-in-a-change",
        "a client that knows of a change goes on with a plain SET, which compares no record", 0,
        Focus::unfenced},
