@@ -15,7 +15,7 @@ class Moving(Members):
     variants = []
     uses = {"win: winners are majorities": [
         "votes", "younger votes", "what lives is younger", "seen on a majority", "epochs", "winners are majorities", "by tags",
-        "votes are for its lists"]}
+        "votes are for its lists", "who has not moved"]}
     state = {
         **Members.state,
         "goes_to": ("Round", "List"),        # the list that the client has moved to, or still the one that it began with
