@@ -531,7 +531,7 @@ TEST(MembersChange, ANodeThatMissedALongerMemorySettlesItBeforeAnotherChange) {
   const Result<void> refused = change.may_announce();
   ASSERT_TRUE(is_refused(refused, Errc::misconfigured));
   EXPECT_THAT(refused.error().what(), HasSubstr("e did not settle the fencing_memory"));
-  // Another operator has announced it all the same. The node can only come along by forgetting.
+  // Another operator announced it nevertheless. Now the node has to forget before it can join in.
   EXPECT_EQ(nodes.take(nodes.look().announcing()), Names({"a", "b", "c", "d"}));
   change = nodes.look();
   EXPECT_EQ(change.stage(), Stage::announced);
