@@ -288,6 +288,15 @@ bool MembersChange::has_step(int node) const {
 }
 
 bool MembersChange::is_apart(const Node& node) const {
+  return is_at_odds(node) && !may_be_right(node);
+}
+
+bool MembersChange::is_further_on(const Node& node) const {
+  return is_at_odds(node) && may_be_right(node);
+}
+
+/// Whether no step leads from what this node says to the state of the others.
+bool MembersChange::is_at_odds(const Node& node) const {
   if (!state_ || !is_certain_ || !node.membership || stage_ == Stage::other) return false;
   if (node.bad_floor) return true;
   if (stage_ == Stage::differs && is_unfinished(node)) return false;
@@ -297,6 +306,22 @@ bool MembersChange::is_apart(const Node& node) const {
     return false;
   }
   return !has_step(static_cast<int>(&node - nodes_.data()));
+}
+
+/// Whether nodes that do not answer may say the same as this node, which is further on than others:
+/// with them it would be the word of enough.
+bool MembersChange::may_be_right(const Node& node) const {
+  const Membership& its = *node.membership;
+  if (node.bad_floor || its.founding != state_->founding || its.rank() <= state_->rank())
+    return false;
+  NodeNames silent = list_;
+  for (const Node& other : nodes_) {
+    if (other.reached) std::erase(silent, other.called());
+  }
+  NodeNames say_so = names_if(
+      [&its](const Node&, const Membership& other) { return other == its.for_node(other.name); });
+  say_so.insert(say_so.end(), silent.begin(), silent.end());
+  return settled(epoch_, list_, terms_).is_vouched_for_by(say_so);
 }
 
 bool MembersChange::done() const {

@@ -105,6 +105,8 @@ class MembersChange {
   /// Whether this node of one of the lists says something from which no step leads to the state of
   /// the others: somebody has made it up, or the node comes from an old disk.
   [[nodiscard]] bool is_apart(const Node& node) const;
+  /// The same, but the node is further on than the others, and so may those be that do not answer.
+  [[nodiscard]] bool is_further_on(const Node& node) const;
   /// Whether all nodes of the new list are at its settled state.
   [[nodiscard]] bool done() const;
 
@@ -179,6 +181,8 @@ class MembersChange {
   [[nodiscard]] NodeNames names_if(Is is) const;
   [[nodiscard]] int count_at(ListPhase phase) const;
   [[nodiscard]] bool has_step(int node) const;
+  [[nodiscard]] bool is_at_odds(const Node& node) const;
+  [[nodiscard]] bool may_be_right(const Node& node) const;
   [[nodiscard]] std::uint64_t floor_of_expired(std::int64_t now, const ListTerms& before) const;
   [[nodiscard]] bool is_one_behind(const Node& node) const;
   [[nodiscard]] bool is_to_settle(const Node& node) const;

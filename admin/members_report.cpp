@@ -65,6 +65,14 @@ std::string rest_of(const MembersReport& report, const Change& change) {
            " forget what no other node says, and wait as a node without a record: quorumlock "
            "members commit";
   }
+  redis::NodeNames further;
+  for (const Change::Node& node : change.nodes()) {
+    if (change.is_further_on(node)) further.push_back(node.called());
+  }
+  if (!further.empty()) {
+    return "bring up the nodes that do not answer, since they may say the same as " +
+           redis::names_in_words(further) + ": another list than the others that answer";
+  }
   if (!behind.empty()) {
     return "take along " + redis::names_in_words(behind) + ": quorumlock members commit";
   }

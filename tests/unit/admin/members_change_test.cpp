@@ -193,6 +193,23 @@ TEST(MembersChange, ANodeThatSaysSomethingImpossibleIsMadeToForgetIt) {
   EXPECT_THAT(nodes.look().forgetting(), IsEmpty());
 }
 
+TEST(MembersChange, ANodeThatIsFurtherOnForgetsNothingWhileOthersMayAgree) {
+  // a and c have heard of a decision; b has not, and a does not answer.
+  AskedNodes nodes({"a", "b", "c"}, {"a", "b", "c"});
+  const Membership decided{1, 5, ListPhase::unsettled, {}, {"a", "b", "c"}, {"b", "c", "d"}};
+  nodes.carries("b", {1, 4, ListPhase::settled, {}, {}, {"a", "b", "c"}});
+  nodes.carries("c", decided);
+  nodes.leaves("a");
+  MembersChange change = nodes.look();
+  EXPECT_THAT(change.forgetting(), IsEmpty());
+  // It is but one node's word once the other one answers.
+  nodes.returns();
+  change = nodes.look();
+  EXPECT_EQ(change.stage(), Stage::agreed);
+  EXPECT_FALSE(change.is_further_on(change.nodes()[2]));
+  EXPECT_THAT(change.forgetting(), SizeIs(1));
+}
+
 TEST(MembersChange, ANewNodeThatWasLetInForgetsAChangeThatIsTakenBack) {
   AskedNodes nodes({"a", "b", "c"}, {"a", "b", "c", "d"});
   nodes.take(nodes.look().announcing());
