@@ -2,8 +2,9 @@
 all the same, and each SET runs on a node that has a record.
 
 members.py (read that first) with clients that trust a connection: they have read the node's record on it, and send SETs
-for as long as it stands. What the record said then, they take for what it says. So a node that has gone on meanwhile still
-votes for the old list. The connections of clients with another list are ended before the look that decides a change.
+for as long as it stands, while a change is under way, too. What the record said and asked for then, they take for what it
+says. So a node that has gone on meanwhile still votes for the old list. The connections of clients with another list than
+the new one are ended before the look that decides a change.
 
 Here each round has connections of its own, perhaps from before it began; a client uses its own for many rounds. That a
 node with a record has forgotten no vote is exclusion.py's, where nodes grant only if they are enrolled.
@@ -20,8 +21,9 @@ class Plain(Members):
         "votes", "younger votes", "what lives is younger", "seen on a majority", "epochs", "winners are majorities", "by tags"]}
     state = {
         **Members.state,
-        "trusts": ("Round", "Node", "Bool"),   # on a connection that stands, the node's record voted for the round's list ...
-        "as_of": ("Round", "Node", "Number"),  # ... with this epoch
+        "trusts": ("Round", "Node", "Bool"),    # on a connection that stands, the node's record voted for the round's list ...
+        "as_of": ("Round", "Node", "Number"),   # ... with this epoch ...
+        "for_its": ("Round", "Node", "List"),   # ... and asked for a majority of this list
     }
 
     def axioms(self):
@@ -36,33 +38,51 @@ class Plain(Members):
             **super().invariant(s),
             "who is trusted has a record": w.all("Round", "Node", lambda r, n: z3.Implies(
                 s.trusts(r, n), s.phase(n) != blank)),
-            "what was read": w.all("Round", "Node", lambda r, n: z3.Implies(s.trusts(r, n), z3.And(
-                s.as_of(r, n) >= 0, s.as_of(r, n) <= s.now, self.list_of(r) == s.governs(s.as_of(r, n))))),
+            "what was read": w.all("Round", "Node", lambda r, n: z3.Implies(s.trusts(r, n), z3.And(s.as_of(r, n) >= 0, z3.Or(
+                z3.And(s.as_of(r, n) >= 1, s.as_of(r, n) - 1 <= s.now, s.for_its(r, n) == s.governs(s.as_of(r, n) - 1)),
+                z3.And(s.as_of(r, n) <= s.now, self.list_of(r) == s.governs(s.as_of(r, n))))))),
             "younger connections": w.all("Round", "Node", "Number", lambda r, n, e: z3.Implies(
-                z3.And(s.trusts(r, n), e >= 1, s.decided(e), self.one_of(n, s.seen(e))), s.as_of(r, n) >= e)),
+                z3.And(s.trusts(r, n), e >= 1, s.decided(e), self.one_of(n, s.seen(e))), z3.Or(
+                    s.as_of(r, n) > e, self.list_of(r) == s.governs(e)))),
+            # In members.py all votes compare the record, so those for this list are as young.
+            "younger votes": w.all("Round", "Node", "Number", lambda r, n, e: z3.Implies(
+                z3.And(s.voted(r, n), e >= 1, s.decided(e), z3.Not(s.older(r, e)), self.one_of(n, s.seen(e))), z3.Or(
+                    s.tag(r, n) > e, self.list_of(r) == s.governs(e)))),
         }
 
-    def do_greet(self, s, r: "Round", n: "Node"):
-        """A client connects, and reads the record. If a change is under way, it compares records from then on (do_vote)."""
-        w = self.w
-        votes = z3.And(s.phase(n) == settled, s.to(n) == self.list_of(r))
-        return [s.phase(n) != blank, w.rule("a record is read on each connection", votes)], s.but(
-            trusts=lambda t, m: z3.Or(s.trusts(t, m), z3.And(t == r, m == n)),
-            as_of=lambda t, m: z3.If(z3.And(t == r, m == n), s.epoch(n), s.as_of(t, m)))
+    def do_greet(self, s, r: "Round", n: "Node", tag: "Number"):
+        """A client connects, and reads the record, whether a change is under way or not."""
+        w, reads = self.w, "a record is read on each connection"
+        phase, epoch, came, to = self.record(s, n)
+        at = lambda new, old: lambda t, m: z3.If(z3.And(t == r, m == n), new, old(t, m))
+        return [phase != blank, w.rule(reads, self.accepts(phase, epoch, came, to, self.list_of(r), tag))], s.but(
+            trusts=at(z3.BoolVal(True), s.trusts), as_of=at(tag, s.as_of),
+            for_its=at(w.rule(reads, z3.If(phase == settled, to, came), self.list_of(r)), s.for_its))
 
     def do_set(self, s, r: "Round", n: "Node"):
         """SET, whatever the record is by now."""
-        return [s.began(r), s.trusts(r, n), z3.Not(s.voted(r, n))], self.voted_for(s, r, n, s.as_of(r, n), self.list_of(r))
+        return [s.began(r), s.trusts(r, n), z3.Not(s.voted(r, n))], self.voted_for(s, r, n, s.as_of(r, n), s.for_its(r, n))
 
     def do_hang_up(self, s, r: "Round", n: "Node"):
         """A connection breaks, or the client reads the record again: when it is told of a change, or checks."""
         return [], s.but(trusts=lambda t, m: z3.And(s.trusts(t, m), z3.Not(z3.And(t == r, m == n))))
 
     def do_look(self, s, q: "Voters", e: "Number", l: "List", t: "List"):
-        """CLIENT KILL comes before this look. Who connects then reads what the node is committed to."""
+        """CLIENT KILL comes before this look, for clients of all lists but this one. Who connects then reads what the node
+        is committed to."""
         guards, after = super().do_look(s, q, e, l, t)
-        ended = self.w.all("Round", "Node", lambda r, n: z3.Implies(self.one_of(n, q), z3.Not(s.trusts(r, n))))
+        ended = self.w.all("Round", "Node", lambda r, n: z3.Implies(
+            z3.And(self.one_of(n, q), s.trusts(r, n)), self.list_of(r) == t))
         return [*guards, self.w.rule("connections of before the commit end before the look", ended)], after
+
+    def do_win(self, s, r: "Round", q: "Voters", last: "Node", e: "Number"):
+        """As in members.py. (`e` is the last settled epoch of whose list these are a majority, if there is one.)"""
+        w = self.w
+        guards, after = super().do_win(s, r, q, last)
+        of = lambda f: z3.And(f >= 0, f <= s.now, self.holds(q, s.governs(f)))
+        return [*guards, w.look_at(s.seen(e + 1)), z3.Or(
+            z3.And(of(e), w.all("Number", lambda f: z3.Implies(f > e, z3.Not(of(f))))),
+            w.all("Number", lambda f: z3.Not(of(f))))], after
 
     def do_forget(self, s, n: "Node"):
         """A restart ends all connections."""
