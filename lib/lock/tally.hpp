@@ -77,7 +77,6 @@ class Tally {
   /// This node has left the client's list. A holder after the change may have no vote of such a
   /// node.
   void leave(int node) {
-    if (planted(Mutant::votes_of_nodes_that_left)) return;
     left_.add(node);
     moved_to_.leave(node);
     for (Asked& each : asked_) each.majority.leave(node);

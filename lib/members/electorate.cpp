@@ -148,7 +148,9 @@ void Electorate::propose(std::span<const NodeRecord> nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].membership && nodes[i].membership->founding == own_) own_ = draw(random_);
     const std::optional<MembersMark>& its = nodes[i].candidate;
-    if (!its || its->digest != founded_[i]->mark().digest) continue;
+    if (!its) continue;
+    const bool ours = its->digest == founded_[i]->mark().digest;
+    if (!ours && !planted(Mutant::founding_of_another_list)) continue;
     smallest = std::min(smallest.value_or(its->founding), its->founding);
   }
   begun_ = smallest.has_value();
@@ -395,7 +397,8 @@ void Electorate::look_together(std::span<const NodeRecord> nodes, std::vector<Ru
     together = std::max(together, node.ripe_since);
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    judged[i].to_look = !nodes[i].membership && nodes[i].seen < together;
+    judged[i].to_look =
+        !nodes[i].membership && nodes[i].seen < together && !planted(Mutant::seen_to_wait_once);
   }
 }
 

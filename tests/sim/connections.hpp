@@ -52,6 +52,11 @@ class Connections {
   /// crash.
   [[nodiscard]] bool is_open(int number) const { return all_.contains(number); }
   [[nodiscard]] std::size_t size() const { return all_.size(); }
+  /// Whether the connection has a name, or is gone.
+  [[nodiscard]] bool has_name(int number) const {
+    const auto found = all_.find(number);
+    return found == all_.end() || !found->second.name.empty();
+  }
   /// The connections on which a command has arrived and waits, the oldest first.
   [[nodiscard]] std::vector<int> waiting() const;
   /// The command that is to be executed next; null if there is none.

@@ -94,6 +94,7 @@ class Court {
     }
     Referee::Executed step{node, "run", begin_us + now / 1us, script, journal, keys[node], now};
     step.client = client;
+    step.has_name = have_names;
     step.life = 1;
     step.local = core::Time(now);
     referee.executed(step);
@@ -210,7 +211,7 @@ class Court {
     one.start = one.now = core::Time(now);
     one.ttl = 1000ms;
     one.until = one.start + 988ms;
-    one.list = {"n1", "n2", "n3"};
+    one.lists = {{"n1", "n2", "n3"}};
     return one;
   }
   void win(const std::string& token) {
@@ -236,6 +237,7 @@ class Court {
   TrueTime now = 1s;
   bool held = true;
   bool clocks_stand = false;
+  bool have_names = true;  ///< all connections
   Referee referee{3,
                   -1,
                   [this](const std::string& what) { said.push_back(what); },
@@ -547,6 +549,48 @@ const std::vector<Story>& stories() {
          c.set(0, "a");
        },
        [](C c) { c.set(0, "a"); }},
+      {guard::greet_named,
+       [](C c) {
+         c.command(0, {"MGET", enrolment, members}, nullptr, {});
+         c.set(0, "a");
+       },
+       [](C c) {
+         c.have_names = false;
+         c.command(0, {"MGET", enrolment, members}, nullptr, {});
+         c.have_names = true;
+         c.set(0, "a");
+       }},
+      {guard::counter_clocks,
+       [](C c) {
+         c.enrol(0, announced("n1", {1000, 10'000}));
+         c.keys[0].put(counter, Court::text("5"));
+         c.grant(0, "a", std::to_string(begin_us + c.now / 1us - 5'000'000'000 + 1));
+       },
+       [](C c) {
+         c.enrol(0, announced("n1", {1000, 10'000}));
+         c.keys[0].put(counter, Court::text("5"));
+         c.grant(0, "a", "6");
+       }},
+      {guard::raise_floor,
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.adopt(0, announced("n1"), 5);
+         c.raise(0, "a", "6", {{counter, Court::text("6")}});
+       },
+       [](C c) {
+         c.grant(0, "a", "5");
+         c.adopt(0, announced("n1"), 6);
+         c.raise(0, "a", "6", {{counter, Court::text("6")}});
+       }},
+      {guard::counter_prolonged,
+       [](C c) {
+         c.run(0, redis::repair_script, {repairer, counter}, {"", "1", "1000", "5"},
+               {{repairer, Court::text("")}, {counter, Court::text("6", c.now_ms() + 1000)}});
+       },
+       [](C c) {
+         c.run(0, redis::repair_script, {repairer, counter}, {"", "1", "1000", "5"},
+               {{repairer, Court::text("")}, {counter, Court::text("6", c.now_ms() + 999)}});
+       }},
       {guard::grant_first,
        [](C c) {
          c.two_wait(0);
@@ -922,7 +966,7 @@ const std::vector<Story>& stories() {
            c.enrol(node, unsettled("n" + std::to_string(node + 1)));
          grant_two(c);
          Referee::Believed lease = c.lease("a");
-         lease.list = new_list;
+         lease.lists = {new_list};
          c.referee.believes(lease);
        },
        [](C c) {
@@ -933,7 +977,27 @@ const std::vector<Story>& stories() {
          }
          grant_two(c);
          Referee::Believed lease = c.lease("a");
-         lease.list = new_list;
+         lease.lists = {new_list};
+         c.referee.believes(lease);
+       }},
+      {guard::win_moved,
+       [](C c) {
+         grant_two(c);
+         Referee::Believed lease = c.lease("a");
+         lease.lists.push_back({"n1", "n2", "n4"});
+         c.referee.believes(lease);
+       },
+       [](C c) {
+         grant_two(c);
+         Referee::Believed lease = c.lease("a");
+         lease.lists.push_back({"n1", "n4", "n5"});
+         c.referee.believes(lease);
+       }},
+      {guard::win_moved, [](C c) { c.win("a"); },
+       [](C c) {
+         grant_two(c);
+         Referee::Believed lease = c.lease("a");
+         lease.lists.resize(3, lease.lists.front());
          c.referee.believes(lease);
        }},
       {guard::list_step, [](C c) { c.adopt(0, announced("n1")); },

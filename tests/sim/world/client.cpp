@@ -16,11 +16,12 @@ Client::Client(const Draw& draw, std::size_t which, test::SeededRandom& world)
       list(static_cast<std::size_t>(draw.nodes)) {
   std::iota(list.begin(), list.end(), 0);
   elsewhere = draw.other_databases && which % 2 == 1;
-  begin_life(draw);
+  begin_life(draw, TrueTime());
 }
 
-void Client::begin_life(const Draw& draw) {
+void Client::begin_life(const Draw& draw, TrueTime now) {
   ++life;
+  lists.clear();
   detail::Session::Config config;
   config.engine = {.nodes = static_cast<int>(list.size()),
                    .retry_delay = draw.pause,
@@ -32,7 +33,7 @@ void Client::begin_life(const Draw& draw) {
                    .send_within = draw.node_timeout};
   config.links = links_to(list, draw);
   session = std::make_unique<detail::Session>(std::move(config), random, clocks);
-  list_changed();
+  list_changed(now);
   // Epochs are not reset, so nothing that was meant for the previous process reaches this one.
   wires.resize(2 * static_cast<std::size_t>(core::max_nodes));
   for (Wire& wire : wires) {
@@ -73,10 +74,14 @@ redis::NamedTerms Client::named_terms(const Draw& draw) const {
   return {terms.max_ttl_ms, terms.memory_s};
 }
 
-void Client::list_changed() {
+void Client::list_changed(TrueTime now) {
+  redis::NodeNames names;
   for (const int node : session->nodes()) {
     servers_[static_cast<std::size_t>(node)] = server_named(session->link(node).endpoint().host);
+    names.push_back(member_name(node));
   }
+  std::ranges::sort(names);
+  if (lists.empty() || names != lists.back().second) lists.emplace_back(now, std::move(names));
 }
 
 std::string Client::member_name(int wire) const {

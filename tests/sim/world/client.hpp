@@ -30,12 +30,12 @@ struct Client {
   [[nodiscard]] core::Time local(TrueTime now) const { return clocks.local(now); }
   [[nodiscard]] TrueTime when(core::Time local) const { return clocks.when(local); }
   /// Starts a new process in place of this one.
-  void begin_life(const Draw& draw);
+  void begin_life(const Draw& draw, TrueTime now);
   /// The configuration of a process's connections to these servers.
   [[nodiscard]] std::vector<redis::Link::Config> links_to(const std::vector<int>& servers,
                                                           const Draw& draw) const;
   /// Called when the session's list of nodes has changed.
-  void list_changed();
+  void list_changed(TrueTime now);
   /// The server at the other end of this wire.
   [[nodiscard]] int server_of(int wire) const {
     return servers_[static_cast<std::size_t>(detail::node_of(wire))];
@@ -60,8 +60,9 @@ struct Client {
   bool blames_itself = false;                 ///< the session just reported a standstill
   core::Time awake{};                         ///< when the process began or last went on
   std::vector<std::function<void()>> missed;  ///< actions held back while the process is stopped
-  TrueTime list_moved{};                      ///< when its list of nodes last changed
-  TrueTime waking = TrueTime::max();          ///< when its next turn is planned
+  /// Its lists of nodes by name, in order, each with when the client came to have it.
+  std::vector<std::pair<TrueTime, redis::NodeNames>> lists;
+  TrueTime waking = TrueTime::max();  ///< when its next turn is planned
 
  private:
   [[nodiscard]] redis::NamedTerms named_terms(const Draw& draw) const;

@@ -280,6 +280,7 @@ void draw_terms(Draw& draw, test::SeededRandom& random) {
     draw.blind_spots = true;
     draw.faults.push_back(Fault::partition);
   }
+  draw.fencing = !random.one_in(4);
 }
 
 }  // namespace quorumlock::sim

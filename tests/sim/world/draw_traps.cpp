@@ -86,6 +86,17 @@ void draw_late_move(Draw& draw, test::SeededRandom& random) {
   draw.between_looks = draw.delay * 4;
 }
 
+/// Two nodes become five, and clients move to these while they ask the two.
+void draw_move_in_a_round(Draw& draw, test::SeededRandom& random) {
+  draw_a_trap(draw, random, 2, 3, {"12345"});
+  draw.lists.clear();
+  draw.lists_follow_requests = true;
+  draw.clients = random.between(2, 3);
+  draw.every = draw.ttl / 4;
+  draw.hold = draw.ttl / 2;
+  draw.delay = draw.ttl / random.between(10, 40);
+}
+
 /// The two nodes that heard of a change forget after it is settled: one node remembers the old list
 /// only, and one the new list.
 void draw_two_foundings(Draw& draw, test::SeededRandom& random) {
@@ -145,6 +156,7 @@ void draw_traps(Draw& draw, test::SeededRandom& random) {
     case 4: return draw_late_move(draw, random);
     case 5: return draw_two_foundings(draw, random);
     case 6: return draw_list_on_disk(draw, random);
+    case 7: return draw_move_in_a_round(draw, random);
     default: return draw_old_looks(draw, random);
   }
 }

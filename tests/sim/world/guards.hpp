@@ -42,7 +42,14 @@ inline constexpr Guard counter_life{"tokens", "vote",
                                     "until the settle a counter lives for the longer memory"};
 inline constexpr Guard counter_begins{
     "tokens", "vote", "until the settle an absent counter begins by the shorter memory"};
+inline constexpr Guard counter_clocks{
+    "memory", "write", "a counter that is there begins by clocks, too, if it is less"};
+inline constexpr Guard counter_prolonged{
+    "memory", "copy", "a repair prolongs the life of a counter that is as great"};
+inline constexpr Guard raise_floor{"memory", "raise", "a raise compares the floor"};
 inline constexpr Guard set_greeted{"plain", "greet", "a record is read on each connection"};
+inline constexpr Guard greet_named{"plain", "greet",
+                                   "(who has read the record is found by a name)"};
 // Lines.
 inline constexpr Guard grant_first{"waiting", "grant", "a node looks at who is before the caller"};
 inline constexpr Guard grant_in_passing{"waiting", "grant_in_passing",
@@ -103,6 +110,8 @@ inline constexpr Guard win_own_list{"members", "win",
                                     "the votes hold a majority of the client's own list"};
 inline constexpr Guard win_asked{"members", "win",
                                  "the votes hold a majority of what each record asks for"};
+inline constexpr Guard win_moved{
+    "moving", "win", "the votes hold a majority of the list that the client has moved to"};
 // Lists of nodes.
 inline constexpr Guard list_step{"members", "announce", "(a step of a change, from where it is)"};
 inline constexpr Guard enrol_vouched{"members", "enrol", "N - q + 1 nodes vouch"};

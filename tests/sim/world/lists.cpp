@@ -44,7 +44,7 @@ void Lists::plan() {
     for (const std::string& name : lists_[its]) {
       client.list.push_back(server_named(name));
     }
-    client.begin_life(draw_);
+    client.begin_life(draw_, now());
   }
   for (const Client& client : clients_) {
     if (!draw_.blind_for_good || random_.one_in(2)) continue;

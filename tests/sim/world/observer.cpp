@@ -139,6 +139,7 @@ void Observer::show(int node, int connection, int client) const {
   Referee::Executed step{
       node, server.run().name(), server.wall_us(now()), script, journal, data->second, now()};
   step.connection = connection;
+  step.has_name = server.connections.has_name(connection);
   if (client >= 0) {
     const Client& its = clients_[static_cast<std::size_t>(client)];
     step.client = client;

@@ -67,7 +67,7 @@ void Processes::die(Client& client) {
     if (one.client == client.number && one.life == client.life) one.dead = true;
   }
   client.session->each_wire_in_use([&](int wire) { world_.network.shut(client, wire); });
-  client.begin_life(draw_);
+  client.begin_life(draw_, now());
   client.awake = client.local(now());
   client.session->start(client.local(now()));
   turn(client);

@@ -184,6 +184,7 @@ void Referee::executed(const Executed& step) {
       look_at_lock(step, request, key);
     }
   }
+  if (step.script == &redis::repair_script) look_at_copies(step);
   look_at_record(step);
   look_at_candidate(step);
   if (request.kind != Kind::other && request.kind != Kind::release) look_at_votes(step, request);
@@ -272,13 +273,22 @@ void Referee::look_at_counter(const Executed& step, const Request& request,
   const bool asked = claim != request.claims.end();
   const auto number = asked ? static_cast<std::int64_t>(claim->fence) : 0;
   const bool acquires = request.kind == Kind::acquire;
-  if (grows && asked) look_at_life(step, key, acquires && !had);
+  if (grows && asked)
+    look_at_life(step, key,
+                 !acquires ? nullptr
+                 : had     ? &guard::counter_clocks
+                           : &guard::counter_begins);
   if (step.script == &redis::raise_script && asked) {
     if (const std::string why = why_not_enrolled(step, request); !why.empty()) {
       refuse(guard::raise_enrolled, step, why);
     }
     if (!grows) refuse(guard::raise_strict, step, change);
     if (has != number) refuse(guard::raise_number, step, change);
+    const auto record = redis::EnrolmentRecord::parse(*request.record);
+    if (record && *has <= static_cast<std::int64_t>(record->floor)) {
+      refuse(guard::raise_floor, step,
+             change + ", and the floor is " + std::to_string(record->floor));
+    }
     const auto votes = votes_.find(claim->token);
     const bool decided = votes != votes_.end() && votes->second.decided != 0;
     if (decided && claim->fence > votes->second.decided) {
@@ -398,6 +408,7 @@ std::span<const Guard> Referee::guards() {
       rounding,        win_start,      win_again_start,  margin,          win_votes,
       win_again_votes, win_again_end,  renew_margin,     within_max_ttl,  decide_number,
       decide_in_time,  vote_accepts,   win_own_list,     win_asked,       list_step,
+      win_moved,       greet_named,    counter_clocks,   raise_floor,     counter_prolonged,
       enrol_vouched,   settle_decided, settle_waits};
   return all;
 }

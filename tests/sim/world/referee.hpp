@@ -45,7 +45,8 @@ class Referee {
     int connection = 0;  ///< the server's number for it
     int client = -1;     ///< -1: an operator
     std::size_t life = 0;
-    core::Time local{};  ///< the client's clock
+    core::Time local{};    ///< the client's clock
+    bool has_name = true;  ///< the connection, by CLIENT SETNAME
   };
   /// What a client believes that it has, once a majority has voted for it.
   struct Believed {
@@ -57,8 +58,9 @@ class Referee {
     core::Time start{};       ///< the same by the client's clock
     core::Duration ttl{};
     core::Time now{}, until{}, until_before{};
-    redis::NodeNames list;     ///< the client's own
-    bool list_moved = false;   ///< the list has changed since the round began
+    /// The client's own list when the round began, and those that it has moved to since. Empty:
+    /// that is not known.
+    std::vector<redis::NodeNames> lists;
     bool clock_stood = false;  ///< the clock stood still, so `began` is not known
     bool has_record = true;    ///< false: by a plain SET, which compares no record
   };
@@ -212,7 +214,8 @@ class Referee {
                         const redis::Membership& its);
   void look_at_repair(const Executed& step, const redis::Membership& its,
                       const std::set<std::string>& vouch);
-  void look_at_life(const Executed& step, const std::string& key, bool begins);
+  void look_at_life(const Executed& step, const std::string& key, const Guard* begins);
+  void look_at_copies(const Executed& step);
   void note_sources(const Executed& step);
   [[nodiscard]] std::vector<Source> sources_beside(int node) const;
   [[nodiscard]] bool is_gone(const Source& source, const std::string& key) const;
@@ -241,7 +244,8 @@ class Referee {
   std::map<std::tuple<int, std::size_t, NodeId>, Watch> watches_;  ///< by client, its life, node
   /// What could be read for the repair that this client has begun of this node.
   std::map<std::tuple<int, std::size_t, NodeId>, std::vector<Source>> repairs_;
-  std::set<std::pair<int, int>> greeted_;  ///< nodes, and connections on which a record was read
+  /// Nodes, and connections on which a record was read that is of no change: had they a name then?
+  std::map<std::pair<int, int>, bool> greeted_;
   std::map<Commit, Committed> commits_;
   std::set<std::pair<std::uint64_t, std::string>> founded_;  ///< nodes that were in a founding
   std::unordered_map<std::string, redis::SharedMembership> known_;  ///< by record and members

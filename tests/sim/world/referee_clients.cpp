@@ -59,7 +59,7 @@ void Referee::believes(const Believed& one) {
                          : guard::margin,
            who + " is believed in until later than the ttl and the drift allow");
   }
-  if (one.clock_stood) return;
+  if (one.clock_stood || one.lists.empty()) return;
   // The nodes that have voted in this round.
   std::map<std::string, redis::SharedMembership> voted;
   std::set<std::string> all;
@@ -80,7 +80,9 @@ void Referee::believes(const Believed& one) {
       continue;
     }
     if (one.has_record && cast->members != nullptr) {
-      if (!one.list_moved && !accepts(*cast->members, one.list)) {
+      const bool accepted = std::ranges::any_of(
+          one.lists, [&cast](const NodeNames& list) { return accepts(*cast->members, list); });
+      if (!accepted) {
         of_old_list = true;
         continue;
       }
@@ -92,10 +94,8 @@ void Referee::believes(const Believed& one) {
     voted.emplace(name, one.has_record ? cast->members : nullptr);
     all.insert(std::move(name));
   }
-  if (one.list_moved) return;
-  const auto wins = [&one](const std::set<std::string>& names) {
-    return is_majority(one.list, names);
-  };
+  const NodeNames& own = one.lists.front();
+  const auto wins = [&own](const std::set<std::string>& names) { return is_majority(own, names); };
   const bool enough = wins(all);
   for (bool less = true; less;) {
     less = false;
@@ -111,10 +111,15 @@ void Referee::believes(const Believed& one) {
       }
     }
   }
-  if (wins(all)) return;
   const std::string has = who + " of client " + std::to_string(one.client + 1) +
                           " is believed in by the votes of " + std::to_string(all.size()) + " of " +
-                          std::to_string(one.list.size()) + " nodes";
+                          std::to_string(own.size()) + " nodes";
+  if (wins(all)) {
+    if (one.lists.size() > 1 && (one.lists.size() > 2 || !is_majority(one.lists[1], all))) {
+      refuse(guard::win_moved, has + ", and has moved to others");
+    }
+    return;
+  }
   if (enough) return refuse(guard::win_asked, has);
   if (of_old_list) return refuse(guard::vote_accepts, has);
   if (too_long) return refuse(guard::within_max_ttl, has);

@@ -133,14 +133,20 @@ void Referee::look_at_marks(const Executed& step, const Claim& claim, const std:
   }
 }
 
-/// A plain SET compares no record: the client has to have read it on this connection.
+/// A plain SET compares no record: the client has to have read one on this connection, and to be
+/// found by a name since.
 void Referee::look_at_connection(const Executed& step, const Request& request) {
   const std::pair connection(step.node, step.connection);
-  if (reads_record(step.journal.words()) || step.script == &redis::enrol_script) {
-    greeted_.insert(connection);
-  } else if (step.script == nullptr && request.kind == Kind::acquire &&
-             !greeted_.contains(connection)) {
-    refuse(guard::set_greeted, step, "sets a key for a client that has not read its record");
+  if (reads_record(step.journal.words()) || step.script == &redis::enrol_script ||
+      step.script == &redis::adopt_script) {
+    if (members_of(step) != nullptr) greeted_[connection] = step.has_name;
+  } else if (step.script == nullptr && request.kind == Kind::acquire) {
+    const auto greeted = greeted_.find(connection);
+    if (greeted == greeted_.end()) {
+      refuse(guard::set_greeted, step, "sets a key for a client that has read no record");
+    } else if (!greeted->second) {
+      refuse(guard::greet_named, step, "sets a key for a client that read the record namelessly");
+    }
   }
 }
 

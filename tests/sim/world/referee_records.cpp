@@ -175,9 +175,11 @@ bool Referee::is_covered(const Membership& its, const std::set<std::string>& nam
 
 /// Notes what a client that begins to repair a node could read on the others.
 void Referee::note_sources(const Executed& step) {
-  const bool begins = step.script == nullptr && step.journal.find(redis::repairer_key) != nullptr &&
-                      step.journal.words()[0] == "SET";
-  if (!begins) return;
+  const Words& words = step.journal.words();
+  const std::string repairer(redis::repairer_key);
+  const bool asks = step.script == nullptr && step.journal.find(repairer) != nullptr;
+  // If another mark stands there, SET with NX changes nothing.
+  if (!asks || words[0] != "SET" || text_in(after(step, repairer)) != words[2]) return;
   repairs_[{step.client, step.life, {step.node, step.journal.database()}}] =
       sources_beside(step.node);
 }
@@ -209,8 +211,10 @@ bool Referee::is_gone(const Source& source, const std::string& key) const {
 }
 
 /// A counter that was written lives for the fencing_memory of the node's list, or the longer one of
-/// both lists; one that was absent begins by half of it, or of the shorter one.
-void Referee::look_at_life(const Executed& step, const std::string& key, bool begins) {
+/// both lists; one that was absent begins by half of it, or of the shorter one, and so does one
+/// that is less. `begins` is the guard that says so; null: the counter was raised for a grant of
+/// before.
+void Referee::look_at_life(const Executed& step, const std::string& key, const Guard* begins) {
   const redis::SharedMembership its = members_of(step);
   const Value* const value = after(step, key);
   if (its == nullptr || value == nullptr || step.node == liar_) return;
@@ -221,8 +225,24 @@ void Referee::look_at_life(const Executed& step, const std::string& key, bool be
   }
   const auto number = redis::counter_in(value->text() != nullptr ? *value->text() : "");
   const std::int64_t least = step.now_us - 1'000'000 * std::min(from, to) / 2;
-  if (begins && number && static_cast<std::int64_t>(*number) <= least) {
-    refuse(guard::counter_begins, step, key + " begins with " + *value->text());
+  if (begins != nullptr && number && static_cast<std::int64_t>(*number) <= least) {
+    refuse(*begins, step, key + " begins with " + *value->text());
+  }
+}
+
+/// A repair leaves no counter that lives for less than it was told, however great it was before.
+void Referee::look_at_copies(const Executed& step) {
+  const Words& words = step.journal.words();
+  const auto count = static_cast<std::size_t>(redis::counter_in(words[2]).value_or(0));
+  const std::optional<std::uint64_t> life = redis::counter_in(words[3 + count + 2]);
+  const std::string repairer(redis::repairer_key);
+  const auto until = step.now_us / 1000 + static_cast<std::int64_t>(life.value_or(0));
+  for (const std::string& key : std::span(words).subspan(4, count - 1)) {
+    const Value* const value = after(step, key);
+    const std::string* const text = value != nullptr ? value->text() : nullptr;
+    if (text == nullptr || !redis::counter_in(*text) || !value->expires) continue;
+    if (*value->expires >= until || step.journal.find(repairer) == nullptr) continue;
+    refuse(guard::counter_prolonged, step, key + " is copied, and lives for less than the others");
   }
 }
 

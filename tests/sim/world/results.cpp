@@ -24,8 +24,7 @@ void Results::carry_out(Client& client, const detail::Session::Output& output) {
   } else if (const auto* disconnect = std::get_if<Session::Disconnect>(&output)) {
     world_.network.shut(client, disconnect->wire);
   } else if (std::holds_alternative<Session::ListChanged>(output)) {
-    client.list_changed();
-    client.list_moved = now();
+    client.list_changed(now());
   } else if (const auto* changed = std::get_if<Session::NodeChanged>(&output)) {
     const bool up = changed->state == core::LinkState::up;
     trace("client ", client.number + 1, " notes: node ", changed->node + 1,
@@ -142,11 +141,16 @@ Referee::Believed Results::believed(const Operation& one, const core::Claim& cla
   believed.now = client.local(now());
   believed.until = until;
   believed.until_before = before;
-  for (const int node : client.session->nodes()) {
-    believed.list.push_back(client.member_name(node));
+  for (const auto& [since, list] : client.lists) {
+    const TrueTime sooner = believed.began - since;
+    if (sooner > 0ns) believed.lists.clear();
+    believed.lists.push_back(list);
+    // Nobody knows which came first, the round or the list.
+    if (since > TrueTime() && sooner >= -1us && sooner <= 1us) {
+      believed.lists.clear();
+      break;
+    }
   }
-  std::ranges::sort(believed.list);
-  believed.list_moved = client.list_moved > believed.began;
   believed.clock_stood = draw_.has(Fault::stand_still);
   believed.has_record = draw_.fencing;
   return believed;

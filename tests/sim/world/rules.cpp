@@ -34,6 +34,7 @@ std::string take(std::string& text, std::string_view mark) {
 std::string harm_of(std::string_view model) {
   if (model == "fencing" || model == "tokens") return "fencing token ";
   if (model == "counters") return "is beyond all clocks";
+  if (model == "founding") return "two lists of one founding";
   if (model == "waiting") return " overtook ";
   if (model == "by_token") return "is extended by its token although";
   return model == "once" ? "period " : "two holders of ";

@@ -63,7 +63,8 @@ void Tokens::extended(const core::Extended& extended) {
   const Client& client = clients_[extend.client];
   redis::NodeNames list;
   for (const int node : client.session->nodes()) list.push_back(client.member_name(node));
-  if (client.list_moved <= extend.asked) checks_.referee.extended(one.token, extend.asked, list);
+  if (client.lists.back().first <= extend.asked)
+    checks_.referee.extended(one.token, extend.asked, list);
   for (const Operation& other : operations_) {
     const bool after_it = other.fence > one.fence && other.won <= extend.asked;
     if (!after_it || (other.terms.reads() && one.shared)) continue;
