@@ -313,8 +313,9 @@ class Examination {
                node_.reason != Vote::refuses_writes && node_.access.scripts != false) {
       hint("quarantined",
            "casts no vote yet: it " + is.why +
-               (is.quarantined_for > nanoseconds::zero() ? "; " + seconds_left(is.quarantined_for)
-                                                         : ""),
+               (is.quarantined_for > nanoseconds::zero()
+                    ? "; at most " + seconds_left(is.quarantined_for)
+                    : ""),
            std::string("wait it out with quorumlock enroll, or keep a client running") +
                (is.was_enrolled ? ""
                                 : "; nodes that no client has used yet: quorumlock enroll --new"));

@@ -215,7 +215,7 @@ std::string Enrolment::why(Time now) const {
   std::string text = candidacy_.why();
   if (now < wait().until()) {
     const auto left = std::chrono::ceil<std::chrono::seconds>(wait().until() - now);
-    text += "; " + std::to_string(left.count()) + " s left";
+    text += "; at most " + std::to_string(left.count()) + " s left";
   }
   return text;
 }

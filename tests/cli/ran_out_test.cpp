@@ -77,6 +77,10 @@ TEST_F(RanOutTest, AfterAGapItsTimeDecides) {
   see({});
   ASSERT_EQ(count(), 1U);
   EXPECT_EQ(found.document()[0].at("resource"), "orders:42");
+  // It ended two seconds before it was missed.
+  const auto ms = std::chrono::system_clock::now().time_since_epoch() / 1ms;
+  const std::int64_t ago = ms - found.document()[0].at("at_ms").get<std::int64_t>();
+  EXPECT_GE(ago, 2000);
 }
 
 TEST_F(RanOutTest, NothingFollowsFromAListThatEndsEarly) {

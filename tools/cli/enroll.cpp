@@ -48,7 +48,7 @@ bool may_vote_one_day(const NodeStatus& node) {
                         node.reason != Vote::nodes_differ);
 }
 
-/// Returns "1 of 3 nodes may vote; a quorum is 2; redis://...: has no enrolment; 12 s left"
+/// Returns "1 of 3 nodes may vote; a quorum is 2; redis://...: has no enrolment; at most 12 s left"
 std::string progress(const ClusterStatus& status) {
   std::string text = verdict(status);
   for (const NodeStatus& node : status.nodes) {

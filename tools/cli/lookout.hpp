@@ -103,9 +103,13 @@ class Lookout {
       if (entries_.size() >= most_keys_) return nullptr;
       found = entries_.try_emplace(key).first;
     }
-    ++found->second.watchers;
+    Entry& entry = found->second;
+    // What was true a while ago would be shown as what is true now.
+    const bool old = Clock::now() - entry.ended > memory;
+    if (entry.watchers == 0 && &entry != asked_ && old) entry.last = nullptr;
+    ++entry.watchers;
     board_.changed.notify_all();
-    return &found->second;
+    return &entry;
   }
 
   void forget_unwatched(Clock::time_point now) {

@@ -55,7 +55,10 @@ void RanOut::note(const Result<LockList>& list, Time asked, Time answered) {
   }
   for (const auto& [name, one] : known_) {
     if (now.contains(name) || !ran_out(one, answered)) continue;
-    ended_.emplace_front(one.lock, std::chrono::system_clock::now());
+    // Nobody may have looked for a while.
+    const auto ago =
+        std::chrono::duration_cast<milliseconds>(answered - one.asked - *one.lock.expires_in);
+    ended_.emplace_front(one.lock, std::chrono::system_clock::now() - ago);
     if (ended_.size() > most_kept) ended_.pop_back();
   }
   known_ = std::move(now);

@@ -364,7 +364,7 @@ TEST(Findings, TroubleWithTheEnrolmentIsReported) {
   EXPECT_EQ(found[0].code, "no_spare_vote");
   EXPECT_EQ(found[1].code, "quarantined");
   EXPECT_EQ(found[1].severity, Severity::hint);
-  EXPECT_THAT(found[1].what, HasSubstr("has no enrolment; 12 s left"));
+  EXPECT_THAT(found[1].what, HasSubstr("has no enrolment; at most 12 s left"));
 }
 
 /// Three nodes that know the list {a, b, c}, each by its name.

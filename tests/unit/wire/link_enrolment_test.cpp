@@ -109,10 +109,10 @@ TEST(LinkEnrolment, SaysWhyAndHowLong) {
   LinkDriver driver;
   const std::string candidate = come_up_waiting(driver);
   EXPECT_EQ(driver.link.trouble(driver.now),
-            "has no enrolment: it is new, or has forgotten everything; 31 s left");
+            "has no enrolment: it is new, or has forgotten everything; at most 31 s left");
   wait(driver, 20s, candidate);
   EXPECT_EQ(driver.link.trouble(driver.now),
-            "has no enrolment: it is new, or has forgotten everything; 11 s left");
+            "has no enrolment: it is new, or has forgotten everything; at most 11 s left");
 }
 
 TEST(LinkEnrolment, TheWaitIsFollowedByTheFirstVote) {

@@ -175,7 +175,9 @@ function showLocks(news) {
   }));
 }
 
+// A name that is not UTF-8 has lost the bytes by which its lock could be asked for.
 function linkTo(resource) {
+  if (resource.includes('\uFFFD')) return resource;
   const link = document.createElement('a');
   link.href = `#lock=${encodeURIComponent(resource)}`;
   link.textContent = printable(resource);
