@@ -205,6 +205,24 @@ TEST_F(Terminal, LocksWatchShowsFirstWhatIsMostWaitedFor) {
   shell.expect("code 0");
 }
 
+TEST_F(Terminal, LocksWatchSaysWhetherLocksCanBeHad) {
+  // A node that is quarantined shows its locks, but does not vote.
+  ASSERT_EQ(CommandLine::run({"acquire", "--ttl", "30s", "orders"}).code, 0);
+  shell.enter("TERM=xterm " QUORUMLOCK_PROGRAM " locks --watch; echo code $?");
+  shell.expect("\x1b[1;32mLocks can be had: 3 of 3");
+  for (const int node : {1, 2}) {
+    cluster.raw(node, {"DEL", "quorumlock:enrolment"});
+  }
+  shell.expect("\x1b[1;31mNo lock can be had: 1 of 3");
+  EXPECT_THAT(shell.expect("\norders "),
+              AllOf(HasSubstr("  wrong: 2 nodes do not vote"), HasSubstr("1 held, 0 waiting")));
+  cluster.kill(1);
+  cluster.kill(2);
+  EXPECT_THAT(shell.expect("1 of 3 nodes answered"), HasSubstr("  to do: "));
+  shell.type(ctrl_c);
+  shell.expect("code 0");
+}
+
 TEST_F(Terminal, AWatchNeverScrolls) {
   // There are more locks than rows. The last row is left for the cursor.
   for (int i = 0; i < 30; ++i) {
