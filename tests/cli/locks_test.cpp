@@ -95,6 +95,17 @@ TEST_F(Locks, ColumnsAreAsWideAsTheirCharacters) {
                                         HasSubstr("\n" + name + "      exclusive")));
 }
 
+TEST_F(Locks, LongTimesAreInTwoUnits) {
+  const std::string token = std::string(40, 'a') + "@web-3:812";
+  for (int node = 0; node < 3; ++node) {
+    cluster.raw(node, {"SET", "a", token, "PX", "86399000"});
+    cluster.raw(node, {"SET", "b", token, "PX", "180900"});
+  }
+  const std::string text = run({"locks"}).out;
+  EXPECT_THAT(text, HasSubstr(" 23h 59m "));
+  EXPECT_THAT(text, AnyOf(HasSubstr(" 3m 0s "), HasSubstr(" 2m 5")));
+}
+
 TEST_F(Locks, ANameOrATokenCannotSteerTheTerminal) {
   // Another program may write what it likes. The JSON documents have all of it.
   const std::string name = "a\x1b[2J\nb";
