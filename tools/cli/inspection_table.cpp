@@ -27,15 +27,15 @@ std::string nodes_holding(const Inspection& seen) {
 }
 
 std::string lasting(std::optional<std::chrono::milliseconds> expires_in) {
-  return expires_in ? "for " + to_text(*expires_in) : "without an expiry";
+  return expires_in ? "expires in " + roughly(*expires_in) : "without an expiry";
 }
 
 std::string held_by(const NodeHolding& node) {
   if (!node.readers.empty()) {
     std::string text = "shared by";
     for (const SharedHolding& one : node.readers) {
-      text += (&one == &node.readers.front() ? " " : ", ") + printable(one.token.text()) + " for " +
-              to_text(one.expires_in);
+      text += (&one == &node.readers.front() ? " " : ", ") + printable(one.token.text()) + " (" +
+              lasting(one.expires_in) + ")";
     }
     return text;
   }
@@ -58,8 +58,7 @@ std::string line(const std::vector<LineEntry>& waiters) {
     text += "\n  " + std::to_string(++position) + ". " +
             printable(one.label.empty() ? one.name : one.label) + "  " + name_of(one.mode) +
             "  waits for about " + roughly(one.waiting_for) + "  process " +
-            std::to_string(process - processes.begin() + 1) + "  entry lives for " +
-            to_text(one.expires_in);
+            std::to_string(process - processes.begin() + 1) + "  entry " + lasting(one.expires_in);
   }
   return text;
 }
