@@ -176,6 +176,22 @@ TEST_F(Terminal, ATableFitsInto80Columns) {
   }
 }
 
+TEST_F(Terminal, InspectShowsShortTokens) {
+  // A node's line fits into a row; --wide has whole tokens.
+  const std::string digits = "0123456789abcdef0123456789abcdef01234567";
+  for (int node = 0; node < 3; ++node) {
+    cluster.raw(node, {"SET", "orders", digits + "@web-3:812", "PX", "3599000"});
+  }
+  shell.size(110, 24);
+  shell.enter(QUORUMLOCK_PROGRAM " inspect orders; echo code $?");
+  const std::string shown = shell.expect("code 0");
+  EXPECT_THAT(shown, HasSubstr("orders: held by 01234567...@web-3:812 on 3 of 3 nodes; a quorum"));
+  EXPECT_THAT(shown, HasSubstr("  held by 01234567...@web-3:812  expires in 59m 5"));
+  EXPECT_EQ(std::ranges::count(shown, '\n'), 4) << shown;
+  shell.enter(QUORUMLOCK_PROGRAM " inspect --wide orders; echo code $?");
+  EXPECT_THAT(shell.expect("code 0"), HasSubstr("  held by " + digits + "@web-3:812  expires in"));
+}
+
 TEST_F(Terminal, HelpAndErrorsAreBrokenBetweenWords) {
   cluster.kill(1);
   cluster.kill(2);
