@@ -82,7 +82,7 @@ TEST_F(Locks, ShowsTheNextWaiter) {
   }));
   const std::string label = lock.at("next_waiter");
   EXPECT_TRUE(label.ends_with(":" + std::to_string(waiting.pid()))) << label;
-  EXPECT_THAT(run({"locks"}).out, HasSubstr("1, next " + label));
+  EXPECT_THAT(run({"locks"}).out, HasSubstr("  1        " + label + "  "));
   EXPECT_THAT(run({"locks"}).out, HasSubstr("1 held, 1 waiting"));
 }
 

@@ -176,6 +176,27 @@ TEST_F(Terminal, ATableFitsInto80Columns) {
   }
 }
 
+TEST_F(Terminal, ALockWithoutALabelDoesNotCutTheOthersHolders) {
+  // One node is dead, which brings in a column.
+  const std::string digits = "0123456789abcdef0123456789abcdef01234567";
+  cluster.kill(0);
+  for (const int node : {1, 2}) {
+    cluster.raw(node, {"SET", "orders:42", digits + "@web-1.example:30412:php-fpm", "PX", "30000"});
+    cluster.raw(node, {"SET", "stock", digits, "PX", "30000"});
+    cluster.raw(node, {"SET", "quorumlock:fence:stock", "1"});
+  }
+  const Program waiter = start({"acquire", "--wait", "forever", "orders:42"});
+  ASSERT_TRUE(eventually(
+      [&] { return CommandLine::run({"locks"}).out.find("1 waiting") != std::string::npos; }));
+  shell.size(80, 24);
+  shell.enter(QUORUMLOCK_PROGRAM " locks; echo code $?");
+  const std::string shown = shell.expect("code 0");
+  EXPECT_THAT(shown,
+              AllOf(HasSubstr("EXPIRES IN  WAITERS  NODES\r\n"),
+                    HasSubstr("  web-1.example:30412:php-fpm  "), HasSubstr("  01234567...  "),
+                    HasSubstr("no room, see --wide: NEXT\r\n")));
+}
+
 TEST_F(Terminal, InspectShowsShortTokens) {
   // A node's line fits into a row; --wide has whole tokens.
   const std::string digits = "0123456789abcdef0123456789abcdef01234567";
