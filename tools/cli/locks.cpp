@@ -35,14 +35,6 @@ std::string summary_of(const LockList& list, const LocksQuery& query) {
          std::to_string(query.most) + " locks: give a PATTERN, or a greater --limit";
 }
 
-std::string first_lines(const std::string& text, std::size_t most) {
-  std::size_t end = 0;
-  for (std::size_t line = 0; line < most && end != text.npos; ++line) {
-    end = text.find('\n', line == 0 ? 0 : end + 1);
-  }
-  return text.substr(0, end);
-}
-
 /// Prints one look.
 void show(const Result<LockList>& list, const RanOut& ran_out, const LocksArguments& asked) {
   const Screen screen = Screen::of_output(asked.wide);
@@ -64,7 +56,7 @@ void redraw(const ClusterStatus& status, const Result<LockList>& list, const Ran
   const bool some = list && !list->locks.empty();
   std::string text = list ? summary_of(*list, asked.query) : list.error().what();
   if (some) text += most_wanted_first;
-  const std::string ended = first_lines(ran_out.text(), most_ran_out);
+  const std::string ended = ran_out.text(screen.width, most_ran_out);
   if (!ended.empty()) text += "\n" + ended;
   if (some) {
     text += "\n" +
