@@ -127,6 +127,7 @@ TEST_F(LockCommands, InspectShowsTheHolderNodeByNode) {
   const Ended table = run({"inspect", "orders"});
   EXPECT_EQ(table.code, 0);
   EXPECT_THAT(table.out, HasSubstr("held by " + token + " on 3 of 3 nodes"));
+  EXPECT_THAT(table.out, HasSubstr("  held by " + token + "  expires in "));
   for (const std::string& url : cluster.shown_urls()) EXPECT_THAT(table.out, HasSubstr(url));
   const json document = json::parse(run({"--json", "inspect", "orders"}).out);
   EXPECT_EQ(document.at("holder"), token);
@@ -222,7 +223,7 @@ TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
   EXPECT_THAT(text, HasSubstr("pool: free"));
   EXPECT_THAT(text, HasSubstr("pool as a semaphore: 1 of 3 permits held"));
   EXPECT_THAT(text, HasSubstr("permit " + std::to_string(held()) + ": " + token +
-                              " on 3 of 3 nodes  for "));
+                              " on 3 of 3 nodes  expires in "));
   EXPECT_THAT(text, HasSubstr("permit " + std::to_string(left) +
                               ": another program's value on 1 of 3 nodes: too few to hold it"));
   EXPECT_THAT(text, HasSubstr(cluster.shown_urls()[2] + "  2 of 3 permits held  1 in line"));

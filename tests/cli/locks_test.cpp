@@ -82,7 +82,7 @@ TEST_F(Locks, ShowsTheNextWaiter) {
   }));
   const std::string label = lock.at("next_waiter");
   EXPECT_TRUE(label.ends_with(":" + std::to_string(waiting.pid()))) << label;
-  EXPECT_THAT(run({"locks"}).out, HasSubstr("1, next " + label));
+  EXPECT_THAT(run({"locks"}).out, HasSubstr("  1        " + label + "  "));
   EXPECT_THAT(run({"locks"}).out, HasSubstr("1 held, 1 waiting"));
 }
 
@@ -93,6 +93,17 @@ TEST_F(Locks, ColumnsAreAsWideAsTheirCharacters) {
   }
   EXPECT_THAT(run({"locks"}).out, AllOf(HasSubstr("\nsixsix    exclusive"),
                                         HasSubstr("\n" + name + "      exclusive")));
+}
+
+TEST_F(Locks, LongTimesAreInTwoUnits) {
+  const std::string token = std::string(40, 'a') + "@web-3:812";
+  for (int node = 0; node < 3; ++node) {
+    cluster.raw(node, {"SET", "a", token, "PX", "86399000"});
+    cluster.raw(node, {"SET", "b", token, "PX", "180900"});
+  }
+  const std::string text = run({"locks"}).out;
+  EXPECT_THAT(text, HasSubstr(" 23h 59m "));
+  EXPECT_THAT(text, AnyOf(HasSubstr(" 3m 0s "), HasSubstr(" 2m 5")));
 }
 
 TEST_F(Locks, ANameOrATokenCannotSteerTheTerminal) {

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+
 namespace quorumlock::cli {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// Plays lists that come once a second, without nodes.
@@ -68,6 +72,24 @@ TEST_F(RanOutTest, TheNextHolderDoesNotHideIt) {
   see({lock("orders:42", 500ms)});
   see({lock("orders:42", 9s, "87654321")});
   EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(RanOutTest, ALineFitsIntoARow) {
+  const std::string name = "tenants/" + std::string(180, 'y') + "/orders:";
+  for (const auto left : {9s, 1s}) {
+    see({lock("orders:42", left), lock(name + "1", left), lock(name + "2", left)});
+  }
+  see({});
+  ASSERT_EQ(count(), 3U);
+  for (const std::size_t width : {30U, 60U, 80U, 200U}) {
+    std::istringstream lines(found.text(width));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width) << line;
+  }
+  const std::string text = found.text(80, 2);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  EXPECT_THAT(text, AllOf(HasSubstr("  tenants/yy"), HasSubstr("...")));
+  EXPECT_THAT(text, HasSubstr("/orders:2 ran out: it was not renewed; held by web-3:812\n"));
+  EXPECT_THAT(found.text(), HasSubstr("  " + name + "1 ran out"));
 }
 
 TEST_F(RanOutTest, AfterAGapItsTimeDecides) {

@@ -76,6 +76,23 @@ TEST(Table, LongNamesAreCutInTheMiddle) {
   EXPECT_EQ(widest(text), 40U);
 }
 
+TEST(Table, WhatIsLessImportantThanNamesIsLeftOutBeforeTheyAreCut) {
+  Table table({{.heading = "NAME", .is_name = true},
+               {"ROLE", true},
+               {.heading = "NEXT", .is_extra = true},
+               {"STATE"}});
+  table.add({"name-of-a-node", "master", "another-one", "up"});
+  EXPECT_EQ(table.text(34),
+            "NAME            NEXT         STATE\n"
+            "name-of-a-node  another-one  up\n"
+            "nothing unusual, see --wide: ROLE\n");
+  EXPECT_EQ(table.text(33),
+            "NAME            STATE\n"
+            "name-of-a-node  up\n"
+            "no room, see --wide: NEXT\n"
+            "nothing unusual, see --wide: ROLE\n");
+}
+
 TEST(Table, ACutNameNeverBreaksALetter) {
   std::string name;
   for (int i = 0; i < 20; ++i) name += chinese + accent;

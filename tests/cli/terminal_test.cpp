@@ -141,7 +141,9 @@ TEST_F(Terminal, AHeadlineSaysWhatIsWrongAndWhatToDo) {
   cluster.kill(1);
   const std::string shown =
       says("TERM=xterm", "\x1b[1;33mLocks can be had, and no vote is to spare");
-  EXPECT_THAT(shown, HasSubstr("  wrong: 1 node does not vote: " + cluster.shown_urls()[1]));
+  // Only the state has the colour: with votes to spare it is green.
+  EXPECT_THAT(shown,
+              HasSubstr("\x1b[0m\r\n  wrong: 1 node does not vote: " + cluster.shown_urls()[1]));
   EXPECT_THAT(shown, HasSubstr("  to do: start it, or mend the way to it"));
   says("TERM=xterm NO_COLOR=1", "Locks can be had, and no vote is to spare");
   says("TERM=dumb", "Locks can be had, and no vote is to spare");
@@ -174,6 +176,43 @@ TEST_F(Terminal, ATableFitsInto80Columns) {
   }
 }
 
+TEST_F(Terminal, ALockWithoutALabelDoesNotCutTheOthersHolders) {
+  // One node is dead, which brings in a column.
+  const std::string digits = "0123456789abcdef0123456789abcdef01234567";
+  cluster.kill(0);
+  for (const int node : {1, 2}) {
+    cluster.raw(node, {"SET", "orders:42", digits + "@web-1.example:30412:php-fpm", "PX", "30000"});
+    cluster.raw(node, {"SET", "stock", digits, "PX", "30000"});
+    cluster.raw(node, {"SET", "quorumlock:fence:stock", "1"});
+  }
+  const Program waiter = start({"acquire", "--wait", "forever", "orders:42"});
+  ASSERT_TRUE(eventually(
+      [&] { return CommandLine::run({"locks"}).out.find("1 waiting") != std::string::npos; }));
+  shell.size(80, 24);
+  shell.enter(QUORUMLOCK_PROGRAM " locks; echo code $?");
+  const std::string shown = shell.expect("code 0");
+  EXPECT_THAT(shown,
+              AllOf(HasSubstr("EXPIRES IN  WAITERS  NODES\r\n"),
+                    HasSubstr("  web-1.example:30412:php-fpm  "), HasSubstr("  01234567...  "),
+                    HasSubstr("no room, see --wide: NEXT\r\n")));
+}
+
+TEST_F(Terminal, InspectShowsShortTokens) {
+  // A node's line fits into a row; --wide has whole tokens.
+  const std::string digits = "0123456789abcdef0123456789abcdef01234567";
+  for (int node = 0; node < 3; ++node) {
+    cluster.raw(node, {"SET", "orders", digits + "@web-3:812", "PX", "3599000"});
+  }
+  shell.size(110, 24);
+  shell.enter(QUORUMLOCK_PROGRAM " inspect orders; echo code $?");
+  const std::string shown = shell.expect("code 0");
+  EXPECT_THAT(shown, HasSubstr("orders: held by 01234567...@web-3:812 on 3 of 3 nodes; a quorum"));
+  EXPECT_THAT(shown, HasSubstr("  held by 01234567...@web-3:812  expires in 59m 5"));
+  EXPECT_EQ(std::ranges::count(shown, '\n'), 4) << shown;
+  shell.enter(QUORUMLOCK_PROGRAM " inspect --wide orders; echo code $?");
+  EXPECT_THAT(shell.expect("code 0"), HasSubstr("  held by " + digits + "@web-3:812  expires in"));
+}
+
 TEST_F(Terminal, HelpAndErrorsAreBrokenBetweenWords) {
   cluster.kill(1);
   cluster.kill(2);
@@ -199,6 +238,24 @@ TEST_F(Terminal, LocksWatchShowsFirstWhatIsMostWaitedFor) {
   shell.enter(QUORUMLOCK_PROGRAM " locks --watch; echo code $?");
   shell.expect("2 held, 1 waiting; the most waited for");
   EXPECT_THAT(shell.expect("\na "), HasSubstr("\nb "));
+  shell.type(ctrl_c);
+  shell.expect("code 0");
+}
+
+TEST_F(Terminal, LocksWatchSaysWhetherLocksCanBeHad) {
+  // A node that is quarantined shows its locks, but does not vote.
+  ASSERT_EQ(CommandLine::run({"acquire", "--ttl", "30s", "orders"}).code, 0);
+  shell.enter("TERM=xterm " QUORUMLOCK_PROGRAM " locks --watch; echo code $?");
+  shell.expect("\x1b[1;32mLocks can be had: 3 of 3");
+  for (const int node : {1, 2}) {
+    cluster.raw(node, {"DEL", "quorumlock:enrolment"});
+  }
+  shell.expect("\x1b[1;31mNo lock can be had: 1 of 3");
+  EXPECT_THAT(shell.expect("\norders "),
+              AllOf(HasSubstr("  wrong: 2 nodes do not vote"), HasSubstr("1 held, 0 waiting")));
+  cluster.kill(1);
+  cluster.kill(2);
+  EXPECT_THAT(shell.expect("1 of 3 nodes answered"), HasSubstr("  to do: "));
   shell.type(ctrl_c);
   shell.expect("code 0");
 }

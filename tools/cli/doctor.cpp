@@ -51,12 +51,9 @@ std::string report(const std::vector<Finding>& findings) {
 /// On a terminal a headline says what a person has to know first.
 void show(const ClusterStatus& status, const std::vector<Finding>& findings) {
   const Screen screen = Screen::of_output();
-  View view{.text = report(findings)};
-  if (screen.is_terminal) {
-    const Headline headline = headline_of(status, findings);
-    view = {headline.colour, headline.text(), view.text};
-  }
-  print(view, screen);
+  const std::string text = report(findings);
+  print(screen.is_terminal ? headline_of(status, findings).above(text) : View{.text = text},
+        screen);
 }
 
 /// Notes of each node that waits whether a connected client enrols it. Our own client ends with

@@ -77,11 +77,11 @@ void explain(Headline& headline, const ClusterStatus& status,
 
 }  // namespace
 
-std::string Headline::text() const {
-  std::string text = state;
-  if (!wrong.empty()) text += "\n  wrong: " + wrong;
-  if (!to_do.empty()) text += "\n  to do: " + to_do;
-  return text;
+View Headline::above(const std::string& text) const {
+  std::string below;
+  if (!wrong.empty()) below += "  wrong: " + wrong + '\n';
+  if (!to_do.empty()) below += "  to do: " + to_do + '\n';
+  return {colour, state, below + text};
 }
 
 Json Headline::document() const {

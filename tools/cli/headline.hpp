@@ -16,8 +16,9 @@ struct Headline {
   std::string wrong;  ///< what is wrong; empty if nothing is
   std::string to_do;  ///< what to do about it
 
-  /// A line for each of the three.
-  [[nodiscard]] std::string text() const;
+  /// A view that begins with a line for each of the three, and then has this text. Only the state
+  /// has the colour.
+  [[nodiscard]] View above(const std::string& text) const;
   [[nodiscard]] Json document() const;
 };
 

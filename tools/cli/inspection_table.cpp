@@ -21,21 +21,32 @@ const char* name_of(LockMode mode) {
   return mode == LockMode::shared ? "shared" : "exclusive";
 }
 
+/// Only our own tokens are random from the first digit on; one of another program stays whole.
+void shorten(OwnerToken& token) {
+  constexpr std::size_t digits = 40;
+  constexpr std::size_t shown = 8;
+  const std::string& text = token.text();
+  const std::size_t end = text.find_first_not_of("0123456789abcdef");
+  if (text.size() < digits || std::min(end, text.size()) != digits) return;
+  if (end != text.npos && text[end] != '@') return;
+  token = OwnerToken(text.substr(0, shown) + "..." + text.substr(digits));
+}
+
 std::string nodes_holding(const Inspection& seen) {
   const auto holding = std::ranges::count(seen.nodes, seen.holder, &NodeHolding::token);
   return std::to_string(holding) + " of " + std::to_string(seen.nodes.size()) + " nodes";
 }
 
 std::string lasting(std::optional<std::chrono::milliseconds> expires_in) {
-  return expires_in ? "for " + to_text(*expires_in) : "without an expiry";
+  return expires_in ? "expires in " + roughly(*expires_in) : "without an expiry";
 }
 
 std::string held_by(const NodeHolding& node) {
   if (!node.readers.empty()) {
     std::string text = "shared by";
     for (const SharedHolding& one : node.readers) {
-      text += (&one == &node.readers.front() ? " " : ", ") + printable(one.token.text()) + " for " +
-              to_text(one.expires_in);
+      text += (&one == &node.readers.front() ? " " : ", ") + printable(one.token.text()) + " (" +
+              lasting(one.expires_in) + ")";
     }
     return text;
   }
@@ -58,8 +69,7 @@ std::string line(const std::vector<LineEntry>& waiters) {
     text += "\n  " + std::to_string(++position) + ". " +
             printable(one.label.empty() ? one.name : one.label) + "  " + name_of(one.mode) +
             "  waits for about " + roughly(one.waiting_for) + "  process " +
-            std::to_string(process - processes.begin() + 1) + "  entry lives for " +
-            to_text(one.expires_in);
+            std::to_string(process - processes.begin() + 1) + "  entry " + lasting(one.expires_in);
   }
   return text;
 }
@@ -190,6 +200,21 @@ std::string verdict(const Inspection& seen) {
   }
   return "unknown: only " + std::to_string(answered(seen)) + " of " +
          std::to_string(seen.nodes.size()) + " nodes answered; " + quorum;
+}
+
+Inspection with_short_tokens(Inspection seen) {
+  shorten(seen.holder);
+  for (OwnerToken& reader : seen.readers) shorten(reader);
+  const auto permits = [](SemaphoreHolding& semaphore) {
+    for (PermitHolding& one : semaphore.permits) shorten(one.token);
+  };
+  permits(seen.semaphore);
+  for (NodeHolding& node : seen.nodes) {
+    shorten(node.token);
+    for (SharedHolding& one : node.readers) shorten(one.token);
+    permits(node.semaphore);
+  }
+  return seen;
 }
 
 std::string table(const Inspection& seen) {

@@ -9,6 +9,7 @@
 #include <quorumlock/options.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
+#include "headline.hpp"
 #include "nodes_watch.hpp"
 #include "output.hpp"
 #include "ran_out.hpp"
@@ -34,35 +35,36 @@ std::string summary_of(const LockList& list, const LocksQuery& query) {
          std::to_string(query.most) + " locks: give a PATTERN, or a greater --limit";
 }
 
-std::string first_lines(const std::string& text, std::size_t most) {
-  std::size_t end = 0;
-  for (std::size_t line = 0; line < most && end != text.npos; ++line) {
-    end = text.find('\n', line == 0 ? 0 : end + 1);
-  }
-  return text.substr(0, end);
-}
-
-/// Shows one look. A terminal shows the newest in place of the one before, and the list comes last,
-/// since a part of it may not fit.
+/// Prints one look.
 void show(const Result<LockList>& list, const RanOut& ran_out, const LocksArguments& asked) {
   const Screen screen = Screen::of_output(asked.wide);
-  const bool redrawn = asked.is_live && screen.is_terminal;
-  std::string summary = list ? summary_of(*list, asked.query) : list.error().what();
-  std::string table;
+  std::string text;
   if (list && !(screen.is_terminal && list->locks.empty())) {
-    table = locks_table(redrawn ? most_wanted(*list, list->locks.size()) : list->locks,
-                        nodes_asked(*list), screen.width);
+    text = locks_table(list->locks, nodes_asked(*list), screen.width);
   }
+  text += list ? summary_of(*list, asked.query) : list.error().what();
   const std::string ended = ran_out.text();
-  if (redrawn) {
-    if (!table.empty()) summary += most_wanted_first;
-    const std::string some = first_lines(ended, most_ran_out);
-    const std::string text = some + (some.empty() ? "" : "\n") + table;
-    return draw({list ? Colour::green : Colour::red, summary, text}, screen);
-  }
-  std::string text = table + summary;
   if (!ended.empty()) text += "\n" + ended;
   print({.text = text + (asked.is_live ? "\n\n" : "")}, screen);
+}
+
+/// Shows the newest look in place of the one before. The list comes last, since a part of it may
+/// not fit. Nodes that answer the list need not vote, so the status says whether locks can be had.
+void redraw(const ClusterStatus& status, const Result<LockList>& list, const RanOut& ran_out,
+            const LocksArguments& asked) {
+  const Screen screen = Screen::of_output(asked.wide);
+  const bool some = list && !list->locks.empty();
+  std::string text = list ? summary_of(*list, asked.query) : list.error().what();
+  if (some) text += most_wanted_first;
+  const std::string ended = ran_out.text(screen.width, most_ran_out);
+  if (!ended.empty()) text += "\n" + ended;
+  if (some) {
+    text += "\n" +
+            locks_table(most_wanted(*list, list->locks.size()), nodes_asked(*list), screen.width);
+  }
+  View view = headline_of(status, findings_of(status)).above(text);
+  if (!list && view.colour == Colour::green) view.colour = Colour::yellow;
+  draw(view, screen);
 }
 
 int code_of(int signal) {
@@ -109,6 +111,10 @@ int locks(const Globals& globals, const LocksArguments& asked) {
       Json document = list ? locks_json(*list) : error_json(Failure(list.error()));
       if (asked.is_live) document["ran_out"] = ran_out.document();
       print(document);
+    } else if (watch && Screen::of_output().is_terminal) {
+      const std::optional<ClusterStatus> status = watch->look();
+      if (!status) break;
+      redraw(*status, list, ran_out, asked);
     } else {
       show(list, ran_out, asked);
     }

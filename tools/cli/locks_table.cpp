@@ -23,20 +23,20 @@ std::string mode_of(const HeldLock& lock) {
 
 std::string holder_of(const HeldLock& lock) {
   if (lock.token_begin.empty()) return "another program";
-  return lock.label.empty() ? "-" : lock.label;
+  return lock.label.empty() ? lock.token_begin + "..." : lock.label;
 }
 
 Row row_of(const HeldLock& lock) {
-  return {
-      lock.resource,
-      mode_of(lock),
-      holder_of(lock),
-      lock.token_begin.empty() ? "-" : lock.token_begin + "...",
-      span_or_dash(lock.held_for),
-      span_or_dash(lock.expires_in),
-      std::to_string(lock.waiters) + (lock.next_waiter.empty() ? "" : ", next " + lock.next_waiter),
-      lock.fencing_token == 0 ? "-" : std::to_string(lock.fencing_token),
-      std::to_string(lock.nodes)};
+  return {lock.resource,
+          mode_of(lock),
+          holder_of(lock),
+          lock.token_begin.empty() ? "-" : lock.token_begin + "...",
+          span_or_dash(lock.held_for),
+          span_or_dash(lock.expires_in),
+          std::to_string(lock.waiters),
+          lock.next_waiter.empty() ? "-" : lock.next_waiter,
+          lock.fencing_token == 0 ? "-" : std::to_string(lock.fencing_token),
+          std::to_string(lock.nodes)};
 }
 
 }  // namespace
@@ -47,13 +47,15 @@ int nodes_asked(const LockList& list) {
 
 std::string locks_table(const std::vector<HeldLock>& locks, int nodes, std::size_t width) {
   const auto all = [&](auto usual) { return std::ranges::all_of(locks, usual); };
+  const bool nobody_waits = all([](const HeldLock& lock) { return lock.waiters == 0; });
   Table table({{.heading = "RESOURCE", .is_name = true},
                {"MODE", all([](const HeldLock& lock) { return mode_of(lock) == "exclusive"; })},
                {.heading = "HOLDER", .is_name = true},
-               {"TOKEN", all([](const HeldLock& lock) { return !lock.label.empty(); })},
+               {.heading = "TOKEN", .quiet = true},
                {"HELD FOR"},
                {"EXPIRES IN"},
-               {"WAITERS", all([](const HeldLock& lock) { return lock.waiters == 0; }), true},
+               {"WAITERS", nobody_waits},
+               {.heading = "NEXT", .quiet = nobody_waits, .is_extra = true},
                {.heading = "FENCING TOKEN", .quiet = true},
                {"NODES", all([&](const HeldLock& lock) { return lock.nodes == nodes; })}});
   for (const HeldLock& lock : locks) table.add(row_of(lock));

@@ -1,6 +1,8 @@
 #include "output.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -130,7 +132,16 @@ std::string roughly(std::chrono::milliseconds span) {
     const auto tenths = span.count() / 100;
     return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + "s";
   }
-  return to_text(std::chrono::floor<std::chrono::seconds>(span));
+  constexpr std::pair<std::int64_t, char> units[] = {
+      {86'400, 'd'}, {3'600, 'h'}, {60, 'm'}, {1, 's'}};
+  const std::int64_t seconds = span.count() / 1'000;
+  const auto* unit = std::begin(units);
+  while (seconds < unit->first) ++unit;
+  std::string text = std::to_string(seconds / unit->first) + unit->second;
+  if (const auto* const next = unit + 1; next != std::end(units)) {
+    text += " " + std::to_string(seconds % unit->first / next->first) + next->second;
+  }
+  return text;
 }
 
 Json votes_json(const Outcome& outcome) {

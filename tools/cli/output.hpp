@@ -46,7 +46,8 @@ void print(const Json& document, std::FILE* to = stdout);
 
 /// Writes "a, b and c", each printable.
 std::string in_words(const std::vector<std::string>& names);
-/// Writes whole seconds, a tenth below ten of them, or ms below one.
+/// Writes two units, such as "59m 53s"; below a minute whole seconds, below ten of them a tenth,
+/// and below one ms.
 std::string roughly(std::chrono::milliseconds span);
 
 /// Returns [{"node": ..., "vote": ..., "detail": ...}, ...]

@@ -28,6 +28,24 @@ std::int64_t ms_since_epoch(std::chrono::system_clock::time_point time) {
   return std::chrono::floor<milliseconds>(time.time_since_epoch()).count();
 }
 
+/// What is said of a lease. The longer one of the two names is cut first.
+std::string line(const HeldLock& lease, std::chrono::system_clock::time_point at,
+                 std::size_t width) {
+  constexpr std::size_t shortest_names = 24;
+  const std::string begin = time_of_day(at) + "  ";
+  const std::string middle = (lease.permit == 0 ? "" : " permit " + std::to_string(lease.permit)) +
+                             " ran out: it was not renewed; held by ";
+  std::string name = printable(lease.resource);
+  std::string holder =
+      printable(lease.label.empty() ? "the token " + lease.token_begin + "..." : lease.label);
+  if (width == unlimited) return begin + name + middle + holder;
+  const std::size_t others = begin.size() + middle.size();
+  const std::size_t room = std::max(width, others + shortest_names) - others;
+  name = cut_in_the_middle(name, std::max(room / 2, room - std::min(room, width_of(holder))));
+  holder = cut_in_the_middle(holder, room - width_of(name));
+  return cut_in_the_middle(begin + name + middle + holder, width);
+}
+
 }  // namespace
 
 bool RanOut::ran_out(const Known& one, Time answered) const {
@@ -78,15 +96,13 @@ Json RanOut::document() const {
   return all;
 }
 
-std::string RanOut::text() const {
+std::string RanOut::text(std::size_t width, std::size_t most) const {
   const std::lock_guard<std::mutex> lock(guard_);
   std::string text;
   for (const auto& [one, at] : ended_) {
+    if (most-- == 0) break;
     if (!text.empty()) text += '\n';
-    text += time_of_day(at) + "  " + printable(one.resource) +
-            (one.permit == 0 ? "" : " permit " + std::to_string(one.permit)) +
-            " ran out: it was not renewed; held by " +
-            printable(one.label.empty() ? "the token " + one.token_begin + "..." : one.label);
+    text += line(one, at, width);
   }
   return text;
 }

@@ -28,8 +28,9 @@ class RanOut {
   /// Returns [{"resource", "label", "token_begin", "at_ms"}, ...], the last lease first, at most
   /// 50.
   [[nodiscard]] Json document() const;
-  /// Returns the same as lines of text; empty if there are none.
-  [[nodiscard]] std::string text() const;
+  /// Returns the same as lines of text, at most this many, whose names are cut so that each fits
+  /// into this width; empty if there are none.
+  [[nodiscard]] std::string text(std::size_t width = unlimited, std::size_t most = unlimited) const;
 
  private:
   using Name = std::tuple<std::string, int, std::string>;  ///< resource, permit, token

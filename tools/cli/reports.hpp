@@ -31,6 +31,8 @@ Json findings_json(const std::vector<Finding>& findings);
 int answered(const Inspection& seen);
 /// Returns a sentence about all nodes together.
 std::string verdict(const Inspection& seen);
+/// The same with eight digits of each token, for a terminal: "1f0c2ab4...@web-3:812".
+Inspection with_short_tokens(Inspection seen);
 /// Returns the verdict, a line for each node, and the line of waiters.
 std::string table(const Inspection& seen);
 /// The document of `inspect`, with whole owner tokens.

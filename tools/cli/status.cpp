@@ -86,8 +86,7 @@ struct StatusArguments {
 /// alone, as a line for scripts.
 View view_of(const ClusterStatus& status, const Screen& screen) {
   if (!screen.is_terminal) return {.text = verdict(status) + "\n" + table(status, screen.width)};
-  const Headline headline = headline_of(status, findings_of(status));
-  return {headline.colour, headline.text(), table(status, screen.width)};
+  return headline_of(status, findings_of(status)).above(table(status, screen.width));
 }
 
 int once(const Globals& globals, StatusWatch& watch, bool wide) {

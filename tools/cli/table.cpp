@@ -162,11 +162,16 @@ std::string Table::text(std::size_t width) const {
     if (remarks_[i].empty()) continue;
     text += wrapped(std::string(of_remark, ' ') + remarks_[i], width) + '\n';
   }
-  std::string missing;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    if (widths[i] == left_out) missing += (missing.empty() ? "" : ", ") + columns_[i].heading;
+  for (const bool quiet : {false, true}) {
+    std::string missing;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (widths[i] != left_out || columns_[i].quiet != quiet) continue;
+      missing += (missing.empty() ? "" : ", ") + columns_[i].heading;
+    }
+    if (missing.empty()) continue;
+    const std::string why = quiet ? "nothing unusual" : "no room";
+    text += wrapped(why + ", see --wide: " + missing, width) + '\n';
   }
-  if (!missing.empty()) text += wrapped("nothing unusual, see --wide: " + missing, width) + '\n';
   return text;
 }
 
@@ -187,6 +192,9 @@ Table::Widths Table::fitted(std::size_t width) const {
   };
   for (std::size_t i = columns_.size(); i-- > 0 && total() > width;) {
     if (columns_[i].quiet) widths[i] = left_out;
+  }
+  for (std::size_t i = columns_.size(); i-- > 0 && total() > width;) {
+    if (columns_[i].is_extra) widths[i] = left_out;
   }
   while (total() > width) {
     std::size_t* widest = nullptr;

@@ -25,13 +25,15 @@ std::string cut_in_the_middle(std::string_view text, std::size_t width);
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indentation = 4);
 
 /// A table for people, which fits into a width if it can: columns that say nothing unusual are left
-/// out, and then long names are cut. Every table of this program is written by it.
+/// out, then those that are less important than whole names, and then long names are cut. Every
+/// table of this program is written by it.
 class Table {
  public:
   struct Column {
     std::string heading;
-    bool quiet = false;    ///< says nothing unusual, and may be left out
-    bool is_name = false;  ///< may be cut in the middle
+    bool quiet = false;     ///< says nothing unusual, and may be left out
+    bool is_name = false;   ///< may be cut in the middle
+    bool is_extra = false;  ///< is left out rather than that a name is cut
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -39,7 +41,8 @@ class Table {
   /// Adds a line with a cell for each column, and below it a remark if there is one. Everything is
   /// made printable().
   void add(Row cells, std::string remark = {});
-  /// Returns the headings, the lines, and a last line that names the columns that were left out.
+  /// Returns the headings, the lines, and last lines that name the columns that were left
+  /// out.
   [[nodiscard]] std::string text(std::size_t width) const;
 
  private:
