@@ -52,6 +52,11 @@ class Connections {
   /// crash.
   [[nodiscard]] bool is_open(int number) const { return all_.contains(number); }
   [[nodiscard]] std::size_t size() const { return all_.size(); }
+  /// What was not sent yet; nothing if the connection is gone.
+  [[nodiscard]] std::string_view output(int number) const {
+    const auto found = all_.find(number);
+    return found != all_.end() ? std::string_view(found->second.output) : std::string_view();
+  }
   /// Whether the connection has a name, or is gone.
   [[nodiscard]] bool has_name(int number) const {
     const auto found = all_.find(number);

@@ -94,6 +94,7 @@ class Court {
     }
     Referee::Executed step{node, "run", begin_us + now / 1us, script, journal, keys[node], now};
     step.client = client;
+    step.said = "*3\r\n:1\r\n:0\r\n:0\r\n";
     step.has_name = have_names;
     step.life = 1;
     step.local = core::Time(now);

@@ -131,8 +131,6 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {raised_for_anybody, &raise_script, "if not ours then return {3, greatest, time} end", ""},
 
       // Once per period.
-      {once_by_nodes_that_forgot, &once_script,
-       "if found[1] ~= ARGV[4] then return {-1, 0, time} end", ""},
       {once_of_a_former_holder, &once_script, "if found[2] ~= ARGV[1] then return {3, 0, time} end",
        ""},
 

@@ -247,6 +247,19 @@ TEST_F(ServerTest, ARepairBringsPeriodZero) {
   EXPECT_EQ(ask({"GET", done}), "$1\r\n0\r\n");
 }
 
+TEST_F(ServerTest, WorkIsOnlyNotedByANodeWithItsRecord) {
+  const std::string done = "quorumlock:once:lock";
+  const auto note = [&] {
+    return ask(
+        {"EVAL", redis::once_script.source, "2", lock_counter, done, "7", "3", "9000", "ours"});
+  };
+  ask({"SET", lock_counter, "7"});  // it was repaired, and not let in yet
+  EXPECT_THAT(note(), HasSubstr(":-1\r\n:0\r\n"));
+  EXPECT_EQ(ask({"EXISTS", done}), ":0\r\n");
+  ask({"SET", "quorumlock:enrolment", "ours"});
+  EXPECT_THAT(note(), HasSubstr(":1\r\n:4\r\n"));
+}
+
 TEST_F(ServerTest, ACommandThatTheLibraryNeverSendsIsAnErrorOfTheTest) {
   EXPECT_THROW(ask({"EVAL", "return 1", "0"}), std::logic_error);
   EXPECT_THROW(server.connections.feed(client, "PING\r\n"), std::runtime_error);

@@ -204,8 +204,6 @@ const std::vector<KnownMutant>& known_mutants() {
        Focus::periods},
       {Mutant::once_of_a_former_holder, "once-of-a-former-holder",
        "a node notes what a former holder says, whatever its counter is at", 5000, Focus::periods},
-      {Mutant::once_by_nodes_that_forgot, "once-by-nodes-that-forgot",
-       "a node tells what is done, and notes it, without a record", 20000, Focus::periods, 10001},
       {Mutant::first_ticket_tries, "first-ticket-tries",
        "a waiter does not wait until it knows whether its ticket is too small", 500, Focus::line},
       {Mutant::settled_without_a_wait, "settled-without-a-wait",

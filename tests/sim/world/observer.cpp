@@ -132,13 +132,15 @@ void Observer::show(int node, int connection, int client) const {
   const Journal& journal = server.journal();
   const redis::Script* const script = script_of(journal.words());
   const bool may_vote = script == &redis::renew_script || script == &redis::renew_all_script;
-  const bool looks = script == &redis::candidate_script || Referee::reads_record(journal.words());
+  const bool looks = script == &redis::candidate_script || script == &redis::once_script ||
+                     Referee::reads_record(journal.words());
   if (journal.written().empty() && !looks && !may_vote) return;
   const auto data = server.data.find(journal.database());
   if (data == server.data.end()) return;
   Referee::Executed step{
       node, server.run().name(), server.wall_us(now()), script, journal, data->second, now()};
   step.connection = connection;
+  step.said = server.connections.output(connection);
   step.has_name = server.connections.has_name(connection);
   if (client >= 0) {
     const Client& its = clients_[static_cast<std::size_t>(client)];

@@ -169,6 +169,7 @@ void Referee::executed(const Executed& step) {
     }
   }
   look_at_connection(step, request);
+  look_at_answer(step);
   for (const auto& [key, value] : step.journal.written()) {
     if (is_forgotten(step)) break;  // any keys may be gone then
     if (key.starts_with(redis::counter_prefix)) {

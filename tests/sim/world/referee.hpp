@@ -45,8 +45,9 @@ class Referee {
     int connection = 0;  ///< the server's number for it
     int client = -1;     ///< -1: an operator
     std::size_t life = 0;
-    core::Time local{};    ///< the client's clock
-    bool has_name = true;  ///< the connection, by CLIENT SETNAME
+    core::Time local{};          ///< the client's clock
+    std::string_view said = {};  ///< the node's reply
+    bool has_name = true;        ///< the connection, by CLIENT SETNAME
   };
   /// What a client believes that it has, once a majority has voted for it.
   struct Believed {
@@ -198,6 +199,7 @@ class Referee {
                                     const std::string& entry, const Lives& holders);
   void look_at_grant(const Executed& step, const Claim& claim, std::size_t lock);
   void look_at_line(const Executed& step, const std::string& lock);
+  void look_at_answer(const Executed& step);
   void look_at_periods(const Executed& step, const std::string& key);
   void look_at_connection(const Executed& step, const Request& request);
   void look_at_marks(const Executed& step, const Claim& claim, const std::string& key, bool anew);

@@ -90,26 +90,29 @@ void Referee::look_at_line(const Executed& step, const std::string& lock) {
   }
 }
 
+/// A node tells a holder how far its name is done, and perhaps notes that.
+void Referee::look_at_answer(const Executed& step) {
+  if (step.script != &redis::once_script || !step.said.starts_with("*3\r\n:1\r\n")) return;
+  const Words& words = step.journal.words();
+  Request request;
+  request.record = &words[3 + 2 + 3];
+  if (const std::string why = why_not_enrolled(step, request); !why.empty()) {
+    refuse(guard::once_enrolled, step, why);
+  }
+  if (number_in(before(step, words[3])) != data::whole_number(words[3 + 2])) {
+    refuse(guard::once_holder, step, "answers, and its counter is not at " + words[3 + 2]);
+  }
+}
+
 /// Compares what is noted to be done of a name before and after the command.
 void Referee::look_at_periods(const Executed& step, const std::string& key) {
   const auto had = number_in(before(step, key));
   const auto has = number_in(after(step, key));
   const std::string change = key + " goes from " + (had ? std::to_string(*had) : "absent") +
                              " to " + (has ? std::to_string(*has) : "absent");
-  const bool answers = step.script == &redis::once_script;
-  if (answers) {
-    const Words& words = step.journal.words();
-    Request request;
-    request.record = &words[3 + 2 + 3];
-    if (const std::string why = why_not_enrolled(step, request); !why.empty()) {
-      refuse(guard::once_enrolled, step, why);
-    }
-    if (number_in(before(step, words[3])) != data::whole_number(words[3 + 2])) {
-      refuse(guard::once_holder, step, "answers, and its counter is not at " + words[3 + 2]);
-    }
-  }
   const bool grows = has && (!had || *has >= *had);
-  const bool may_change = answers || step.script == &redis::repair_script;
+  const bool may_change =
+      step.script == &redis::once_script || step.script == &redis::repair_script;
   if (had != has && (!grows || !may_change)) refuse(guard::once_grows, step, change);
 }
 
