@@ -225,7 +225,8 @@ void Network::serve(int node) {
       }
       const Observer::Expected expected = world_.observer.before_command(node, *next);
       if (server.execute_next(connection, now())) {
-        world_.observer.show(node, connection, static_cast<int>(peers.at(connection).client));
+        const Peer& peer = peers.at(connection);
+        world_.observer.show(node, connection, static_cast<int>(peer.client), peer.life);
       }
       ++figures_.commands;
       if (server.connections.is_open(connection) &&

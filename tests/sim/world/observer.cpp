@@ -127,7 +127,7 @@ void Observer::after_command(int node, std::size_t client, const Expected& expec
   }
 }
 
-void Observer::show(int node, int connection, int client) const {
+void Observer::show(int node, int connection, int client, std::size_t life) const {
   const Server& server = node_at(node);
   const Journal& journal = server.journal();
   const redis::Script* const script = script_of(journal.words());
@@ -145,7 +145,7 @@ void Observer::show(int node, int connection, int client) const {
   if (client >= 0) {
     const Client& its = clients_[static_cast<std::size_t>(client)];
     step.client = client;
-    step.life = its.life;
+    step.life = life;
     step.local = its.local(now());
   }
   checks_.referee.executed(step);

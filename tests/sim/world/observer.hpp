@@ -36,9 +36,9 @@ class Observer : Machine {
   [[nodiscard]] Expected before_command(int node, const Words& words) const;
   void after_command(int node, std::size_t client, const Expected& expected,
                      const std::string& said);
-  /// Shows the referee the command that the node has executed last, by this client or, if that is
-  /// negative, by an operator.
-  void show(int node, int connection, int client) const;
+  /// Shows the referee the command that the node has executed last, by this client in the life in
+  /// which it connected or, if the client is negative, by an operator.
+  void show(int node, int connection, int client, std::size_t life = 0) const;
   /// Looks at the node's counters and its enrolment, which a command may have changed.
   void look_at(int node);
 

@@ -42,9 +42,9 @@ class Referee {
     const Journal& journal;
     const Database& keys;  ///< after the command
     TrueTime now{};
-    int connection = 0;  ///< the server's number for it
-    int client = -1;     ///< -1: an operator
-    std::size_t life = 0;
+    int connection = 0;          ///< the server's number for it
+    int client = -1;             ///< -1: an operator
+    std::size_t life = 0;        ///< of the client when it connected
     core::Time local{};          ///< the client's clock
     std::string_view said = {};  ///< the node's reply
     bool has_name = true;        ///< the connection, by CLIENT SETNAME
