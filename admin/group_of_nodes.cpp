@@ -249,10 +249,11 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
   return std::nullopt;
 }
 
-/// Ends the connections of clients with other nodes than those that are decided, on each committed
-/// node on which they were not ended before. On the next one they are refused; a client without
-/// fencing would not have noticed, since a plain SET compares no record. An operator without the
-/// rights to do so has to stop such clients first. Returns whether a node was asked.
+/// Ends the connections of clients with other nodes than those that are decided, or with a longer
+/// max_ttl, on each committed node on which they were not ended before. On the next one they are
+/// refused, or read the new one; a client without fencing would not have noticed, since a plain SET
+/// compares no record. An operator without the rights to do so has to stop such clients first.
+/// Returns whether a node was asked.
 bool GroupOfNodes::end_old_connections(const Change& change) {
   std::vector<int> nodes;
   std::vector<NodeQuestion> lists, kills;
@@ -269,7 +270,7 @@ bool GroupOfNodes::end_old_connections(const Change& change) {
     if (!is_done_or_forbidden(answers[i])) unsure.push_back(nodes[i]);
     const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
     for (const redis::ConnectedClient& client : redis::connected_clients(listed.value_or(""))) {
-      if (redis::is_mark_of(client.name.list, change.next(), change.next_terms())) continue;
+      if (change.may_stay_connected(client.name.list)) continue;
       kills.push_back({nodes[i], {"CLIENT", "KILL", "ID", client.id}});
     }
   }

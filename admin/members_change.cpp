@@ -217,6 +217,13 @@ std::string MembersChange::in_words(const NodeNames& list, const ListTerms& term
   return words;
 }
 
+bool MembersChange::may_stay_connected(std::string_view mark) const {
+  if (!is_mark_of(mark, next_, next_terms_)) return false;
+  const bool shorter = next_terms_.max_ttl_ms < terms_.max_ttl_ms;
+  if (!shorter || planted(Mutant::followers_kept)) return true;
+  return mark != list_mark(next_, {}) && mark != list_mark(next_, {{}, next_terms_.memory_s});
+}
+
 NodeNames MembersChange::not_configured() const {
   NodeNames configured;
   for (const Node& node : nodes_) configured.push_back(node.called());

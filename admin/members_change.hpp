@@ -96,6 +96,11 @@ class MembersChange {
   [[nodiscard]] static std::string terms_in_words(const ListTerms& terms);
   /// The state that the nodes are at, or are being brought to; unset if no node has a record.
   [[nodiscard]] const std::optional<Membership>& state() const { return state_; }
+  /// Whether a client with this mark may stay connected while the new list is settled: see
+  /// redis::list_mark(). Without fencing its votes compare no record. So it must not have another
+  /// list; and one that names no max_ttl goes by what it read when it connected, which must not be
+  /// longer than a node that forgets will wait.
+  [[nodiscard]] bool may_stay_connected(std::string_view mark) const;
   /// The names of the nodes that are in the governing list and not configured.
   [[nodiscard]] NodeNames not_configured() const;
   /// Whether the node is reached and is to vote, but does not: it is new, or was restarted.

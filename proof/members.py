@@ -21,6 +21,7 @@ an old disk brought back, is such a node.
 
 `holds(p, l)`: the nodes p have a majority of list l among them; `covers(p, l)`: N - q + 1 nodes of it.
 """
+import operator
 import z3
 from prover import Model
 
@@ -98,13 +99,17 @@ class Members(Model):
 
     # --- Words ---------------------------------------------------------------------------------
 
-    def accepts(self, phase, epoch, came, to, l, tag):
+    def fits(self, l, m):
+        """A client with list l is served as one of m. (terms.py has lists that differ in their terms only.)"""
+        return l == m
+
+    def accepts(self, phase, epoch, came, to, l, tag, fits=operator.eq):
         """A record of these values votes for this list with this tag."""
         return z3.Or(
-            z3.And(phase == settled, tag == epoch, l == to),
-            z3.And(phase == announced, tag == epoch, l == came),
-            z3.And(phase == announced, tag == epoch + 1, l == to),
-            z3.And(phase == unsettled, tag == epoch, l == to))
+            z3.And(phase == settled, tag == epoch, fits(l, to)),
+            z3.And(phase == announced, tag == epoch, fits(l, came)),
+            z3.And(phase == announced, tag == epoch + 1, fits(l, to)),
+            z3.And(phase == unsettled, tag == epoch, fits(l, to)))
 
     def record(self, s, n):
         return s.phase(n), s.epoch(n), s.came(n), s.to(n)
@@ -162,12 +167,12 @@ class Members(Model):
             "votes": w.all("Round", "Node", lambda r, n: z3.Implies(z3.And(s.voted(r, n), self.honest(n)), z3.And(
                 s.began(r), s.tag(r, n) >= 0, z3.Or(
                     z3.And(s.tag(r, n) >= 1, s.tag(r, n) - 1 <= s.now, s.asked(r, n) == s.governs(s.tag(r, n) - 1)),
-                    z3.And(s.tag(r, n) <= s.now, self.list_of(r) == s.governs(s.tag(r, n))))))),
+                    z3.And(s.tag(r, n) <= s.now, self.fits(self.list_of(r), s.governs(s.tag(r, n)))))))),
             # Since an epoch was decided, the nodes on which that was seen vote for it or for later ones only.
             "younger votes": w.all("Round", "Node", "Number", lambda r, n, e: z3.Implies(
                 z3.And(s.voted(r, n), self.honest(n), e >= 1, s.decided(e), z3.Not(s.older(r, e)),
                        self.one_of(n, s.seen(e))), z3.And(
-                    s.tag(r, n) >= e, z3.Implies(s.tag(r, n) == e, self.list_of(r) == s.governs(e))))),
+                    s.tag(r, n) >= e, z3.Implies(s.tag(r, n) == e, self.fits(self.list_of(r), s.governs(e)))))),
             "what lives is younger": w.all("Round", "Number", lambda r, e: z3.Implies(
                 z3.And(self.lives(s, r), e <= s.now), z3.Not(s.older(r, e)))),
             "what is decided stays": w.all("Number", "Node", lambda e, n: z3.Implies(
@@ -203,8 +208,8 @@ class Members(Model):
         """A script compares the record when it runs. What the record says goes with the vote."""
         w = self.w
         phase, epoch, came, to = self.record(s, n)
-        votes = z3.And(phase != blank, self.accepts(phase, epoch, came, to, self.list_of(r), tag))
-        old = z3.And(phase == unsettled, tag == epoch - 1, self.list_of(r) == came)
+        votes = z3.And(phase != blank, self.accepts(phase, epoch, came, to, self.list_of(r), tag, self.fits))
+        old = z3.And(phase == unsettled, tag == epoch - 1, self.fits(self.list_of(r), came))
         return [s.began(r), z3.Not(s.voted(r, n)),
                 w.rule("a committed node refuses the old list", votes, z3.Or(votes, old))], \
             self.voted_for(s, r, n, tag, z3.If(phase == settled, to, came))

@@ -13,11 +13,24 @@ from members import Members, announced, blank, lease, let_in, settled, settled_0
 class Terms(Members):
     theorems = ["no forgotten vote counts"]
     variants = []
-    state = {**Members.state, "lost": ("Round", "Node", "Bool")}  # the node voted for the round, and forgot
+    state = {
+        **Members.state,
+        "lost": ("Round", "Node", "Bool"),     # the node voted for the round, and forgot
+        "served": ("Round", "Node", "List"),   # as one of which list's clients the node voted for it
+    }
 
     def __init__(self, world):
         super().__init__(world)
-        self.max_ttl, self.ttl = world.fresh("max_ttl", "List", "Number"), world.fresh("ttl", "Round", "Number")
+        w = world
+        self.max_ttl, self.ttl = w.fresh("max_ttl", "List", "Number"), w.fresh("ttl", "Round", "Number")
+        if w.sizes is None:
+            names = w.fresh("names", "List", "Names")
+            holds, covers = (w.fresh(name, "Voters", "Names", "Bool") for name in ("holds_of", "covers_of"))
+            has = w.fresh("has", "Node", "Names", "Bool")
+            self.holds, self.covers = lambda p, l: holds(p, names(l)), lambda p, l: covers(p, names(l))
+            self.member, self.fits = lambda n, l: has(n, names(l)), lambda l, m: names(l) == names(m)
+        else:
+            self.fits = lambda l, m: z3.And([self.member(n, l) == self.member(n, m) for n in w.elements("Node")])
 
     def initial(self, s):
         return super().initial(s) + [self.w.all("Round", "Node", lambda r, n: z3.Not(s.lost(r, n)))]
@@ -34,8 +47,15 @@ class Terms(Members):
                        z3.Not(s.older(r, k))), self.ttl(r) > self.max_ttl(s.governs(k)))),
             "winners are short": w.all("Round", lambda r: z3.Implies(
                 z3.And(s.won(r), self.lives(s, r)), self.ttl(r) <= self.max_ttl(s.governs(s.now)))),
-            "winners are short for their list": w.all("Round", lambda r: z3.Implies(
-                s.won(r), self.ttl(r) <= self.max_ttl(self.list_of(r)))),
+            "votes of winners are short": w.all("Round", "Node", lambda r, n: z3.Implies(
+                z3.And(s.won(r), self.one_of(n, s.by(r)), self.honest(n)), self.ttl(r) <= self.max_ttl(s.served(r, n)))),
+            "served": w.all("Round", "Node", lambda r, n: z3.Implies(z3.And(s.voted(r, n), self.honest(n)), z3.And(
+                self.fits(self.list_of(r), s.served(r, n)), s.tag(r, n) >= 0, z3.Or(
+                    z3.And(s.tag(r, n) >= 1, s.tag(r, n) - 1 <= s.now, s.asked(r, n) == s.governs(s.tag(r, n) - 1)),
+                    z3.And(s.tag(r, n) <= s.now, s.served(r, n) == s.governs(s.tag(r, n))))))),
+            "served by younger votes": w.all("Round", "Node", "Number", lambda r, n, e: z3.Implies(
+                z3.And(s.voted(r, n), self.honest(n), e >= 1, s.decided(e), z3.Not(s.older(r, e)),
+                       self.one_of(n, s.seen(e)), s.tag(r, n) == e), s.served(r, n) == s.governs(e))),
             # What a voucher does not know of a decision, it said before that, and the votes are older still.
             "late enrolments": w.all("Client", "Node", "Node", "Round", "Number", lambda p, n, m, r, k: z3.Implies(
                 z3.And(s.admits(p, n), s.vouched(p, n, m), self.honest(n), self.honest(m), k >= 1, s.decided(k),
@@ -49,12 +69,25 @@ class Terms(Members):
     def known(self, s):
         return super().invariant(s)
 
+    def do_vote(self, s, r: "Round", n: "Node", tag: "Number"):
+        """A client that names its list's terms is served as one of that; one that names none, by what the record says."""
+        guards, after = super().do_vote(s, r, n, tag)
+        return guards, self.serves(after, r, n, self.serving(s, n, tag))
+
+    def serving(self, s, n, tag):
+        return z3.If(z3.And(s.phase(n) == announced, tag == s.epoch(n)), s.came(n), s.to(n))
+
+    def serves(self, s, r, n, l):
+        return s.but(served=lambda t, m: z3.If(z3.And(t == r, m == n), l, s.served(t, m)))
+
     def do_win(self, s, r: "Round", q: "Voters", last: "Node"):
-        """Votes count only for a ttl within max_ttl of the client's list, and of the list that the record asks for."""
+        """Votes count only for a ttl within max_ttl of the list whose client it serves, and of the one that the record
+        asks for."""
         guards, after = super().do_win(s, r, q, last)
         w = self.w
         asked = w.all("Node", lambda n: z3.Implies(self.one_of(n, q), self.ttl(r) <= self.max_ttl(s.asked(r, n))))
-        return [*guards, self.ttl(r) <= self.max_ttl(self.list_of(r)),
+        served = w.all("Node", lambda n: z3.Implies(z3.And(self.one_of(n, q), self.honest(n)), self.ttl(r) <= self.max_ttl(s.served(r, n))))
+        return [*guards, served,
                 w.rule("a greater max_ttl counts from the settle", asked)], after
 
     def do_forget(self, s, n: "Node"):

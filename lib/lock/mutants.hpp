@@ -128,6 +128,7 @@ enum class Mutant {
   votes_needed_by_own_list,
   asks_by_a_later_record,
   old_connections_kept,
+  followers_kept,
   silent_nodes_counted,
   read_before_the_name,
   moved_list_ignored,

@@ -32,7 +32,6 @@ class Nodes {
     /// What it asks for beside a majority of our own list. Majority::impossible(): they do not
     /// count.
     Majority asks = {};
-    bool changes = false;                    ///< its list is being changed
     Duration longest_ttl = Duration::max();  ///< with which they count
   };
   void on_list(int node, const Record& record);
@@ -44,9 +43,6 @@ class Nodes {
   }
   /// The longest ttl with which a lock may be won; Duration::max() if too few records are known.
   [[nodiscard]] Duration max_ttl() const { return max_ttl_; }
-  /// Whether some node has said that its list is being changed. A plain SET does not compare the
-  /// record, which may have a shorter max_ttl by the time it arrives.
-  [[nodiscard]] bool list_changes() const { return !list_changes_.empty(); }
   [[nodiscard]] Majority asks(int node) const { return asks_[static_cast<std::size_t>(node)]; }
   /// A majority of the list.
   [[nodiscard]] Majority majority() const { return majority_; }
@@ -98,7 +94,6 @@ class Nodes {
   std::array<Majority, max_nodes> asks_{};
   std::array<Duration, max_nodes> longest_ttl_{};
   Duration max_ttl_ = Duration::max();
-  NodeSet list_changes_;   // nodes that report a change of their list
   Duration mistrust_for_;  // the greatest ttl and its margin
   NodeSet take_requests_;
   NodeSet take_releases_;

@@ -241,6 +241,28 @@ void draw_forgotten_terms(Draw& draw, test::SeededRandom& random) {
   draw.every = draw.ttl * random.between(1, 4) / 4;
 }
 
+/// Without fencing, max_ttl becomes shorter. A client that follows it has been connected to two of
+/// three nodes since before, and asks for the lock when that is settled. One of the two then loses
+/// its vote, and others let it in.
+void draw_a_follower(Draw& draw, test::SeededRandom& random) {
+  draw.nodes = 3;
+  draw.plan = {"123"};
+  draw.begins_other = draw.blind_spots = draw.blind_for_good = draw.uneven_paths = false;
+  draw.deaf.clear();
+  draw.faults = {Fault::crash};
+  draw.faults_follow_steps = true;
+  draw.faults_follow_votes = false;
+  draw.forgets_after = Step::settled;
+  draw.forgets_in = draw.ttl;
+  draw.between_faults = draw.until;
+  draw.blind = std::to_string(random.between(1, 3));
+  draw.delay = 200us;
+  draw.between_changes = draw.max_ttl / 8;
+  draw.between_looks = draw.ttl / 20;
+  draw.every = draw.ttl / 4;
+  draw.hold = draw.max_ttl;
+}
+
 /// The nodes stay, and their terms change to and fro.
 void draw_terms(Draw& draw, test::SeededRandom& random) {
   const bool three = !random.one_in(4);
@@ -281,6 +303,7 @@ void draw_terms(Draw& draw, test::SeededRandom& random) {
     draw.faults.push_back(Fault::partition);
   }
   draw.fencing = !random.one_in(4);
+  if (!draw.fencing && random.one_in(2)) draw_a_follower(draw, random);
 }
 
 }  // namespace quorumlock::sim

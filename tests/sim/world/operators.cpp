@@ -302,7 +302,7 @@ bool Operators::end_old_connections(const Look& look, const MembersChange& chang
     if (core::planted(core::Mutant::old_connections_kept)) continue;
     for (Client& client : clients_) {
       const auto name = redis::ClientName::parse(world_.network.name_of(client, number));
-      if (!name || redis::is_mark_of(name->list, change.next(), change.next_terms())) continue;
+      if (!name || change.may_stay_connected(name->list)) continue;
       world_.network.lose_node(client, number, false, false);
     }
   }

@@ -474,6 +474,23 @@ TEST(MembersChange, TermsChangeAsTheListDoes) {
   EXPECT_TRUE(nodes.look().done());
 }
 
+TEST(MembersChange, WhoFollowsALongerMaxTtlDoesNotStayConnected) {
+  AskedNodes nodes(five, five);
+  nodes.named.max_ttl_ms = 10'000;
+  const auto stays = [&](const NodeNames& list, const redis::NamedTerms& named) {
+    return nodes.look().may_stay_connected(redis::list_mark(list, named));
+  };
+  EXPECT_TRUE(stays(five, {10'000, {}}));
+  EXPECT_TRUE(stays(five, {10'000, 86'400}));
+  EXPECT_FALSE(stays(five, {30'000, {}}));
+  EXPECT_FALSE(stays(five, {}));
+  EXPECT_FALSE(stays(five, {{}, 86'400}));
+  EXPECT_FALSE(stays({"a"}, {10'000, {}}));
+  nodes.named.max_ttl_ms = 60'000;
+  EXPECT_TRUE(stays(five, {})) << "it asks for less than the nodes wait for";
+  EXPECT_FALSE(stays(five, {30'000, {}}));
+}
+
 TEST(MembersChange, AChangeOfTermsIsFinishedWithAFileThatNamesNone) {
   // Each step may be left to another operator. One that names the old terms has another change.
   AskedNodes nodes(five, five);
