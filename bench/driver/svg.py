@@ -2,6 +2,7 @@
 
 import math
 import pathlib
+import textwrap
 from xml.sax.saxutils import escape
 
 COLOURS = ["#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#a463f2", "#97bbf5", "#9c6b4e"]
@@ -84,8 +85,7 @@ def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: l
     room = (WIDTH - LEFT - RIGHT) / len(groups)
     width = room * 0.8 / len(series)
     for g, group in enumerate(groups):
-        first, _, rest = group.partition(" ")
-        lines = [group] if 6.6 * len(group) < room or not rest else [first, rest]
+        lines = textwrap.wrap(group.replace("_", " "), int(room / 6.6), break_long_words=False)
         for i, words in enumerate(lines):
             text(LEFT + room * (g + 0.5), HEIGHT - BOTTOM + 18 + 13 * i, words,
                  more="" if len(lines) == 1 else ' font-size="11"')

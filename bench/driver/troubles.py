@@ -4,6 +4,7 @@ import contextlib
 import subprocess
 import sys
 
+from driver.cycles import WORDS
 from driver.run import FENCED, FLOOR, OURS, Rows, Run
 from driver.text import spread, table
 
@@ -26,13 +27,13 @@ def show_faults(run: Run, rows: Rows) -> None:
           "other 300 ms.\n")
     shown, plotted = [], {}
     for fault in FAULTS:
-        for name in (FLOOR, OURS, FENCED):
+        for name in (FENCED, OURS, FLOOR):
             where = {"fault": fault, "contender": name}
             ratios = [hit / healthy for hit, healthy in zip(rows.of("hit_p99_us", **where),
                                                             rows.of("healthy_p99_us", **where))]
             if not ratios:
                 continue
-            plotted[fault, name] = ratios
+            plotted[fault, WORDS[name]] = ratios
             shown.append([fault, name, spread(rows.of("healthy_p99_us", **where)),
                           spread(rows.of("hit_p99_us", **where)), spread(ratios),
                           f"{max(rows.of('hit_max_us', **where)) / 1000:.1f}"])
