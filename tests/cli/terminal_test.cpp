@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -41,6 +42,8 @@ class Typist {
     pid_ = ::fork();
     if (pid_ != 0) return;
     ::setsid();
+    // A script without job control lets what it starts with & ignore them.
+    for (const int number : {SIGINT, SIGQUIT}) ::signal(number, SIG_DFL);
     const int tty = ::open(name.c_str(), O_RDWR);
     ::ioctl(tty, TIOCSCTTY, 0);
     termios modes{};
