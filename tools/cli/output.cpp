@@ -139,7 +139,7 @@ std::string roughly(std::chrono::milliseconds span) {
   while (seconds < unit->first) ++unit;
   std::string text = std::to_string(seconds / unit->first) + unit->second;
   if (const auto* const next = unit + 1; next != std::end(units)) {
-    text += " " + std::to_string(seconds % unit->first / next->first) + next->second;
+    text += ' ' + std::to_string(seconds % unit->first / next->first) + next->second;
   }
   return text;
 }
