@@ -106,7 +106,7 @@ const Command* find(std::string_view name) {
 std::string unknown(Arguments words) {
   std::string arguments;
   for (std::size_t i = 1; i < words.size() && arguments.size() < 128; ++i) {
-    arguments += "'" + words[i].substr(0, 128 - arguments.size()) + "' ";
+    arguments += '\'' + words[i].substr(0, 128 - arguments.size()) + "' ";
   }
   return "ERR unknown command '" + words[0].substr(0, 128) +
          "', with args beginning with: " + arguments;
