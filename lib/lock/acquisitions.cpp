@@ -141,8 +141,9 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   }
   const NodeSet asked = exchange_.at_leisure(exchange_.nodes.voters(now));
   if (acquisition.place() != 0) in_line->entered = in_line->entered | asked;
+  const bool changes = exchange_.nodes.list_changes();
   const bool plain = !config.fencing && !in_line && acquisition.is_plain();
-  const CommandKind command = plain ? CommandKind::set : CommandKind::acquire;
+  const CommandKind command = plain && !changes ? CommandKind::set : CommandKind::acquire;
   exchange_.send_round(claim_id, command, asked);
   claim.traced = acquisition.trace != nullptr;
   if (claim.traced) [[unlikely]]

@@ -48,6 +48,7 @@ void Nodes::add(int node) {
 
 void Nodes::remove(int node) {
   all_.remove(node);
+  list_changes_.remove(node);
   majority_ = Majority::of(all_);
   for (Majority& each : asks_) each.leave(node);
   // A vote of this node that is still to be read does not count.
@@ -71,6 +72,8 @@ void Nodes::on_link(int node, LinkState state, Vote reason) {
 void Nodes::on_list(int node, const Record& record) {
   asks_[static_cast<std::size_t>(node)] = record.asks;
   longest_ttl_[static_cast<std::size_t>(node)] = record.longest_ttl;
+  list_changes_.remove(node);
+  if (record.changes) list_changes_.add(node);
   find_max_ttl();
 }
 

@@ -32,6 +32,7 @@ class Nodes {
     /// What it asks for beside a majority of our own list. Majority::impossible(): they do not
     /// count.
     Majority asks = {};
+    bool changes = false;                    ///< its list is being changed
     Duration longest_ttl = Duration::max();  ///< with which they count
   };
   void on_list(int node, const Record& record);
@@ -43,6 +44,10 @@ class Nodes {
   }
   /// The longest ttl with which a lock may be won; Duration::max() if too few records are known.
   [[nodiscard]] Duration max_ttl() const { return max_ttl_; }
+  /// Whether some node has said that its list is being changed. A script then compares the records,
+  /// and so learns that the change is over: plain SETs would ask for the old list's votes as long
+  /// as the client is connected.
+  [[nodiscard]] bool list_changes() const { return !list_changes_.empty(); }
   [[nodiscard]] Majority asks(int node) const { return asks_[static_cast<std::size_t>(node)]; }
   /// A majority of the list.
   [[nodiscard]] Majority majority() const { return majority_; }
@@ -94,6 +99,7 @@ class Nodes {
   std::array<Majority, max_nodes> asks_{};
   std::array<Duration, max_nodes> longest_ttl_{};
   Duration max_ttl_ = Duration::max();
+  NodeSet list_changes_;   // nodes that report a change of their list
   Duration mistrust_for_;  // the greatest ttl and its margin
   NodeSet take_requests_;
   NodeSet take_releases_;

@@ -156,7 +156,7 @@ void Members::judge(Time now) {
     const bool in_vain = waits && !ruling.admitted && !ruling.founds;
     if (!ruling.refusal.empty() || in_vain) ++refusing_;
     if (nodes[i].membership) {
-      session_.engine().on_list(node, {by_number(ruling.asks), ruling.longest_ttl});
+      session_.engine().on_list(node, {by_number(ruling.asks), ruling.changes, ruling.longest_ttl});
     }
     link.follow(now, std::move(ruling));
     if (judged[i].to_look) link.look_again(now);

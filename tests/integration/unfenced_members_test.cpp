@@ -84,6 +84,21 @@ TEST_F(UnfencedMembers, AForcedCommitReachesClientsWithTheOldList) {
   EXPECT_TRUE(fails_with(second, Errc::misconfigured));
 }
 
+TEST_F(UnfencedMembers, AClientThatFollowsALongerMaxTtlReadsTheShorterOne) {
+  // It has the same list before and after, and was connected before the change was announced. A
+  // lease of two seconds must not be had once a node that forgets waits for one.
+  Options follows = options({0, 1, 2});
+  follows.max_ttl.reset();
+  Coordinator follower = connect(follows);
+  ASSERT_TRUE(eventually([&] { return follower.acquire(key_ + "/warm").has_value(); }));
+  Options shorter = options({0, 1, 2});
+  shorter.max_ttl = shorter.ttl = 1s;
+  MembersChange change = *MembersChange::open(shorter);
+  ASSERT_TRUE(ok(change.announce()));
+  const Coordinator other = change_to(shorter, change);
+  EXPECT_FALSE(follower.acquire(key_));
+}
+
 TEST_F(UnfencedMembers, ANodeThatForbidsToEndConnectionsCounts) {
   // Whoever forces a commit without these rights has stopped the clients with the old list.
   const std::string user = users_of_tests() ? "operator" : "default";
