@@ -96,7 +96,11 @@ TEST_F(UnfencedMembers, AClientThatFollowsALongerMaxTtlReadsTheShorterOne) {
   MembersChange change = *MembersChange::open(shorter);
   ASSERT_TRUE(ok(change.announce()));
   const Coordinator other = change_to(shorter, change);
-  EXPECT_FALSE(follower.acquire(key_));
+  EXPECT_TRUE(eventually([&] {
+    const Result<Lease> lease = follower.acquire(key_);
+    EXPECT_FALSE(lease);
+    return fails_with(lease, Errc::invalid_argument);  // first it connects anew
+  }));
 }
 
 TEST_F(UnfencedMembers, ANodeThatForbidsToEndConnectionsCounts) {
