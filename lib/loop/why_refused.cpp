@@ -46,7 +46,7 @@ std::string why_no_lock(const core::Refused& refused, core::Time now) {
 
 std::string why_unsent(const core::Unsent& unsent, int nodes) {
   std::string text = "it waited for " + length_of(unsent.waited);
-  const auto add = [&text](std::uint64_t count, const std::string& what) {
+  const auto add = [&text](auto count, const std::string& what) {
     if (count != 0) text += ", with " + std::to_string(count) + " " + what;
   };
   add(unsent.before, "others before it");
