@@ -168,11 +168,11 @@ std::optional<std::string> NodeServer::value(const std::string& key) const {
 void NodeServer::take_over(const std::string& token) {
   const std::int64_t now_ms = server_.wall_us(now()) / 1000;
   for (auto& [number, database] : server_.data) {
-    const auto take = [&, at = number](const std::string& key) {
-      const sim::Value* const held = database.find(key, now_ms);
+    const auto take = [&, at = number, &keys = database](const std::string& key) {
+      const sim::Value* const held = keys.find(key, now_ms);
       if (held == nullptr) return;
       taken_.push_back({at, key, *held});
-      database.put(key, {std::string(rival), held->expires});
+      keys.put(key, {std::string(rival), held->expires});
     };
     for (const auto& [key, value] : database.at(now_ms)) {
       if (key.starts_with(redis::readers_prefix)) {

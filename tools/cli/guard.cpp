@@ -64,8 +64,7 @@ void arm(int timer, Nanoseconds when) noexcept {
 
 }  // namespace
 
-Guard::Guard(pid_t group, Clock::time_point when, const Terminal& terminal)
-    : group_(group), kill_at_(when) {
+Guard::Guard(pid_t group, Clock::time_point when, const Terminal& terminal) : kill_at_(when) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw Failure::system("cannot make a pipe");
   sigset_t all;

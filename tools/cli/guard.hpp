@@ -31,7 +31,6 @@ class Guard {
   bool has_gone();
 
  private:
-  pid_t group_;
   Clock::time_point kill_at_;
   pid_t pid_ = -1;
   int orders_ = -1;

@@ -79,7 +79,7 @@ TEST(Contexts, AFileThatIsGoneIsAnErrorUntilItIsBack) {
 TEST(Contexts, KeepABoundedNumberOfOptions) {
   Certificates certificates;
   tls::Contexts contexts;
-  for (int i = 0; i < 200; ++i) {
+  for (std::size_t i = 0; i < 200; ++i) {
     // Each is another path to the same file.
     const TlsOptions options{.ca_file = std::string(1 + i, '/') + certificates.ca()};
     EXPECT_TRUE(contexts.take(options, tls::Files::read(options)));
@@ -90,14 +90,14 @@ TEST(Contexts, FilesThatMadeRoomAreNotReadOnTheLoop) {
   Certificates certificates;
   tls::Contexts contexts;
   tls::Resumption last;
-  const auto take = [&](int slashes) {
+  const auto take = [&](std::size_t slashes) {
     const TlsOptions options{.ca_file = std::string(slashes, '/') + certificates.ca()};
     EXPECT_TRUE(contexts.take(options, tls::Files::read(options)));
     return options;
   };
   const TlsOptions first = take(1);
   EXPECT_TRUE(contexts.connect(first, "localhost", std::time(nullptr), last));
-  for (int i = 0; i < 200; ++i) take(2 + i);
+  for (std::size_t i = 0; i < 200; ++i) take(2 + i);
   const auto refused = contexts.connect(first, "localhost", std::time(nullptr), last);
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().what(), testing::HasSubstr("not in memory"));
