@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -46,13 +47,7 @@ class Database {
   [[nodiscard]] std::map<std::string, Value> at(std::int64_t now_ms) const;
 
  private:
-  /// An order in which most names are compared without a look at their beginnings, which are alike.
-  struct ShorterFirst {
-    bool operator()(const std::string& one, const std::string& other) const {
-      return one.size() != other.size() ? one.size() < other.size() : one < other;
-    }
-  };
-  std::map<std::string, Value, ShorterFirst> values_;
+  std::unordered_map<std::string, Value> values_;
 };
 
 }  // namespace quorumlock::sim

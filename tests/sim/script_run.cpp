@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <lua.hpp>
 #include <map>
@@ -217,9 +218,22 @@ int refuse_global(lua_State* lua) {
   return luaL_error(lua, "a script has no global variable %s", lua_tostring(lua, 2));
 }
 
+/// Allocates for Lua with C++'s operators, which the simulator has made fast
+/// (world/allocation.cpp).
+void* allocate(void*, void* old, std::size_t old_size, std::size_t size) {
+  void* const memory = size > 0 ? ::operator new(size, std::nothrow) : nullptr;
+  if (size > 0 && memory == nullptr) return nullptr;  // Lua keeps the old one
+  if (old != nullptr) {
+    if (size > 0) std::memcpy(memory, old, std::min(old_size, size));
+    ::operator delete(old);
+  }
+  return memory;
+}
+
 class Lua {
  public:
-  Lua() : state_(luaL_newstate()) {
+  Lua() : state_(lua_newstate(allocate, nullptr)) {
+    if (state_ == nullptr) state_ = luaL_newstate();  // some builds have their own allocator only
     if (state_ == nullptr) throw std::bad_alloc();
     luaJIT_setmode(state_, 0,
                    LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);  // scripts are too short for it

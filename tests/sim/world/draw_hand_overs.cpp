@@ -19,7 +19,7 @@ void draw_hand_overs(Draw& draw, test::SeededRandom& random) {
   draw.low_counters = false;
   draw.delay = random.between(1, 10) * 1ms;
   draw.node_timeout = 500ms;
-  draw.crowd = random.between(150, 300);
+  draw.crowd = random.between(100, 150);
   draw.crowd_keys = random.one_in(6) ? 1 : random.one_in(3) ? draw.crowd / 10 : draw.crowd;
   draw.service = draw.node_timeout * (random.one_in(2) ? 2 : 20) / draw.crowd;
   draw.ttl = std::max(100 * draw.service, 8 * draw.node_timeout);
