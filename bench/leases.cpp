@@ -192,7 +192,9 @@ class Holder {
     const std::size_t number = asked_++;
     char name[40];  // the name has 32 characters
     std::snprintf(name, sizeof name, "leases/of/the/benchmark/%08zu", number);
-    coordinator_.async_acquire(name, {}, {}, [this, number](Result<Lease> lease) {
+    // On a busy machine the renewals of the first leases may keep a later one waiting.
+    const LockOptions patiently{.wait = 10s};
+    coordinator_.async_acquire(name, patiently, {}, [this, number](Result<Lease> lease) {
       if (lease) {
         leases_[number] = std::move(*lease);
         ++acquired_;
