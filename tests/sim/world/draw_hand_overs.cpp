@@ -9,7 +9,9 @@ using namespace std::chrono_literals;
 
 /// Draws a client that waits for many locks which another one holds, and nodes for which as many
 /// commands as there are waiters are 2 or 20 times as much as they can do in
-/// node_timeout. A lease lives for as long as a node takes for a hundred.
+/// node_timeout. A lease lives for as long as a node takes for a hundred. With 50 to 100 waiters a
+/// client may lose its other lease: nothing has narrowed its windows when the nodes become slow, so
+/// all attempts are sent at once, before the renewal. That is known, and not drawn.
 void draw_hand_overs(Draw& draw, test::SeededRandom& random) {
   draw.nodes = random.one_in(4) ? 5 : 3;
   draw.clients = 2;
