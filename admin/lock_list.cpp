@@ -95,8 +95,8 @@ void LockCount::add_holder(int node, HeldLock lock, std::string_view token, mill
   }
   if (lock.leads) holding.leads.insert(node);
   if (is_new) {
-    lock.label = core::OwnerToken::read(token).label;
-    lock.token_begin = core::OwnerToken::read(token).digits.substr(0, 8);
+    lock.label = core::TokenParts::read(token).label;
+    lock.token_begin = core::TokenParts::read(token).digits.substr(0, 8);
     holding.lock = std::move(lock);
     return;
   }

@@ -17,8 +17,8 @@ inline bool is_loopback(std::string_view address) {
 /// Whether what is sent to this node, or to its Sentinels, leaves this machine. `primary` is the
 /// address that the Sentinels have reported, if any.
 inline bool leaves_the_machine(const redis::Endpoint& endpoint,
-                               const std::optional<redis::Address>& primary) {
-  const auto elsewhere = [](const redis::Address& one) { return !is_loopback(one.host); };
+                               const std::optional<redis::HostPort>& primary) {
+  const auto elsewhere = [](const redis::HostPort& one) { return !is_loopback(one.host); };
   if (primary && elsewhere(*primary)) return true;
   if (endpoint.sentinels) return std::ranges::any_of(endpoint.sentinels->addresses, elsewhere);
   return endpoint.path.empty() && !is_loopback(endpoint.host);

@@ -16,7 +16,7 @@ using detail::LeaseState;
 using detail::Runtime;
 
 std::string_view OwnerToken::label() const noexcept {
-  return core::OwnerToken::read(text_).label;
+  return core::TokenParts::read(text_).label;
 }
 
 namespace {

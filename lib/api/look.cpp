@@ -56,7 +56,7 @@ std::vector<LineEntry> line_of(std::span<const redis::Reply> words, std::int64_t
 
 /// Returns an owner token of this library, or nothing: another program's value may be a secret.
 std::string token_in(std::string_view text) {
-  return std::string(core::OwnerToken::read(text).digits.empty() ? std::string_view() : text);
+  return std::string(core::TokenParts::read(text).digits.empty() ? std::string_view() : text);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
         resource(std::move(its_resource)),
         options(its_options) {}
 
-  struct Held {
+  struct Owned {
     Lease lease;
     std::size_t depth = 1;
   };
@@ -43,7 +43,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
   const LockOptions options;
   const detail::ForkWatch fork;  ///< in a forked child the guard may be locked for ever
   mutable std::mutex guard;
-  std::map<Owner, Held> held;
+  std::map<Owner, Owned> held;
   std::map<Owner, Handlers> under_way;  ///< asynchronous locks; further ones by the same owner join
   bool abandoned = false;               ///< the mutex is destroyed
 
@@ -62,7 +62,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
   std::optional<Result<void>> nest(const Owner& owner) {
     const auto mine = held.find(owner);
     if (mine == held.end()) return std::nullopt;
-    Held& found = mine->second;
+    Owned& found = mine->second;
     if (!found.lease.is_valid()) {
       return error(Errc::lost, "this owner's lease has ended; unlock it " +
                                    std::to_string(found.depth) + " times before it is locked anew");
@@ -88,7 +88,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
     if (!lease) return lease.error();
     detail::bind_to_this_thread(shared_from_this());
     const std::lock_guard<std::mutex> lock(guard);
-    held.emplace(owner, Held{std::move(*lease)});
+    held.emplace(owner, Owned{std::move(*lease)});
     return {};
   }
 
@@ -136,7 +136,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
       } else if (abandoned) {
         result = error(Errc::closed, "the mutex is gone");
       } else {
-        held.emplace(owner, Held{std::move(*lease), handlers.size()});
+        held.emplace(owner, Owned{std::move(*lease), handlers.size()});
       }
     }
     for (auto& handler : handlers) handler(result);

@@ -268,7 +268,7 @@ Result<std::shared_ptr<Router>> Router::attached(uv_loop_t* loop, Options option
 
 const std::shared_ptr<Runtime>& Router::home_of(const std::vector<std::string>& resources,
                                                 std::optional<Error>& refused) const {
-  core::Placement::Place home;
+  core::Placement::Home home;
   bool together = true;
   if (!resources.empty()) home = placement_.of(*std::ranges::min_element(resources));
   for (const std::string& resource : resources) {

@@ -64,7 +64,7 @@ class Router final : public std::enable_shared_from_this<Router> {
 
  private:
   [[nodiscard]] const Runtime& any() const { return *runtimes_.front(); }
-  [[nodiscard]] const std::shared_ptr<Runtime>& at(core::Placement::Place place) const {
+  [[nodiscard]] const std::shared_ptr<Runtime>& at(core::Placement::Home place) const {
     return runtimes_[place.loop * groups_ + place.group];
   }
   /// The runtime of the resource whose name sorts first; `refused` is set if not all are in its

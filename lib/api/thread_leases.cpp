@@ -47,7 +47,7 @@ Result<void> ThreadLeases::take(LockMode mode, LockOptions options, std::stop_to
   if (!lease) return lease.error();
   bind_to_this_thread(shared_from_this());
   const std::lock_guard<std::mutex> lock(guard_);
-  held_.insert_or_assign(self, Held{std::move(*lease), mode});
+  held_.insert_or_assign(self, Owned{std::move(*lease), mode});
   return {};
 }
 

@@ -46,7 +46,7 @@ class ThreadLeases : public ThreadBound, public std::enable_shared_from_this<Thr
   [[nodiscard]] const Router* router_of() const override { return router_.get(); }
 
  private:
-  struct Held {
+  struct Owned {
     Lease lease;
     LockMode mode;
   };
@@ -64,7 +64,7 @@ class ThreadLeases : public ThreadBound, public std::enable_shared_from_this<Thr
   const LockOptions options_;
   const ForkWatch fork_;  ///< in a forked child the guard may be locked for ever
   std::mutex guard_;
-  std::map<ThreadNumber, Held> held_;
+  std::map<ThreadNumber, Owned> held_;
 };
 
 }  // namespace quorumlock::detail

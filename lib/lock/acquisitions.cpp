@@ -318,8 +318,8 @@ void Acquisitions::on_wake(Time now, int node, std::uint64_t place, int slot) {
   cause_ = Cause::look;
 }
 
-LineEntry Acquisitions::prepare(WaiterId heir, const Claim& holder) {
-  LineEntry entry;
+ClaimEntry Acquisitions::prepare(WaiterId heir, const Claim& holder) {
+  ClaimEntry entry;
   const int slot = holder.permit.slot;
   if (Acquisition* const next = waiters_.find(heir)) {
     entry.not_woken = next->place();

@@ -74,7 +74,7 @@ class Acquisitions {
   WaiterId heir_of(Time now, const Claim& claim) { return lines_.heir_of(now, claim); }
   /// The heir as the release of the lock names it. Passes the holder's permit on to it, or leaves
   /// the permit free.
-  LineEntry prepare(WaiterId heir, const Claim& holder);
+  ClaimEntry prepare(WaiterId heir, const Claim& holder);
   /// Makes the heir's attempt, which goes out together with the release.
   void hand_over(Time now, WaiterId heir) {
     cause_ = Cause::hand_over;

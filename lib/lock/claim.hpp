@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/key_and_token.hpp"
 #include "lock/lock.hpp"
-#include "lock/names.hpp"
 #include "lock/round.hpp"
 #include "lock/slots.hpp"
 #include "lock/tag.hpp"
@@ -68,7 +68,7 @@ struct Fencing {
 };
 
 /// The waiter of an attempt, as the line knows it (docs/architecture.md).
-struct LineEntry {
+struct ClaimEntry {
   bool ordered = false;          ///< the acquisition respects the line
   bool leaves = false;           ///< the release of the claim takes the entry out of the line
   bool not_woken_reads = false;  ///< the waiter `not_woken` is a reader
@@ -110,9 +110,9 @@ struct Claim {
   Footprint footprint;
   WaiterId waiter;  ///< the waiter that the attempt is for, until it has its verdict
   Fencing fencing;
-  LineEntry entry;
+  ClaimEntry entry;
   Permit permit;
-  Names names;
+  KeyAndToken names;
   OtherKeys others;
   Terms terms;
   Time deadline{};        ///< valid_until of the acquisition, then of the last renewal that was won

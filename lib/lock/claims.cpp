@@ -24,7 +24,7 @@ void Claims::give_back(ClaimId id) {
   all_.give_back(id);
 }
 
-void Claims::reuse(Names names) {
+void Claims::reuse(KeyAndToken names) {
   constexpr std::size_t most = 4096;
   if (names.empty() || names.shared() || spare_names_.size() == most) return;
   spare_names_.push_back(std::move(names));

@@ -18,7 +18,7 @@ class Claims {
   Claim& operator[](ClaimId id) { return all_[id]; }
   ClaimId at(std::uint32_t index) { return all_.at(index); }
   /// Keeps the names that a lease has shared with its claim, for the next claim.
-  void reuse(Names names);
+  void reuse(KeyAndToken names);
 
   /// Calls fn(ClaimId) for each claim; fn may give it back. O(the most claims ever).
   template <class F>
@@ -28,7 +28,7 @@ class Claims {
 
  private:
   Slots<Claim> all_;
-  std::vector<Names> spare_names_;
+  std::vector<KeyAndToken> spare_names_;
 };
 
 }  // namespace quorumlock::core

@@ -6,7 +6,7 @@
 
 namespace quorumlock::core {
 
-void Cleanup::release(Time now, ClaimId id, bool report, const LineEntry& heir) {
+void Cleanup::release(Time now, ClaimId id, bool report, const ClaimEntry& heir) {
   Claim& claim = exchange_.claims[id];
   const Nodes& nodes = exchange_.nodes;
   claim.asked_for = report;

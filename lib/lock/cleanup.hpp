@@ -13,7 +13,7 @@ class Cleanup {
 
   /// Releases a lease at its holder's wish; Released reports the verdict if `report`. The reply to
   /// the release is to resume the waiter `heir`, if its place is not zero.
-  void release(Time now, ClaimId id, bool report, const LineEntry& heir);
+  void release(Time now, ClaimId id, bool report, const ClaimEntry& heir);
   /// Releases the token of this claim, whoever holds it. Reported as Released.
   void release_token(Time now, ClaimId id);
   /// Gives up a claim after a lost attempt or a lost lease. The round's tally stays: its late

@@ -160,16 +160,16 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   if (claim->footprint.unanswered == 0) cleanup_.forget_if_done(now, tag.claim);
 }
 
-void Engine::count(Time now, Claim& claim, const Ballot::Said& answer) {
-  const auto& [node, kind, said, fence, its, longest_ttl] = answer;
+void Engine::count(Time now, Claim& claim, Ballot::Said answer) {
+  const int node = answer.node;
   const Nodes& nodes = exchange_.nodes;
-  const bool too_long = claim.round.ttl() > std::min(longest_ttl, nodes.longest_ttl(node));
-  const Vote vote = said == Vote::granted && too_long ? Vote::max_ttl_differs : said;
-  const Majority asks = planted(Mutant::asks_by_a_later_record) ? nodes.asks(node) : its;
-  exchange_.note_vote(node, vote);
-  acquisitions_.note_vote(now, claim, node, kind, vote);
-  const bool granted = claim.round.count(node, {kind, vote, fence, claim.terms.reads(), asks},
-                                         exchange_.ballot_of(claim), exchange_.random);
+  const bool too_long = claim.round.ttl() > std::min(answer.longest_ttl, nodes.longest_ttl(node));
+  if (answer.vote == Vote::granted && too_long) answer.vote = Vote::max_ttl_differs;
+  if (planted(Mutant::asks_by_a_later_record)) answer.asks = nodes.asks(node);
+  exchange_.note_vote(node, answer.vote);
+  acquisitions_.note_vote(now, claim, node, answer.kind, answer.vote);
+  const bool granted =
+      claim.round.count(answer, claim.terms.reads(), exchange_.ballot_of(claim), exchange_.random);
   if (granted && claim.phase == Phase::held) claim.held.standing.add(node);
 }
 

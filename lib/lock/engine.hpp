@@ -142,7 +142,7 @@ class Engine {
   /// Returns null once the claim is forgotten. The pointer is valid until the next input.
   const Claim* claim(ClaimId id) { return exchange_.claims.find(id); }
   /// See Claims::reuse.
-  void reuse(Names names) { exchange_.claims.reuse(std::move(names)); }
+  void reuse(KeyAndToken names) { exchange_.claims.reuse(std::move(names)); }
   [[nodiscard]] const Config& config() const { return exchange_.config; }
   /// The waiter's entry in the line, for tests: its number, zero for none, and its ticket, zero
   /// until the ticket is settled.
@@ -176,7 +176,7 @@ class Engine {
   void on_claim_due(Time now, ClaimId id);
   void judge(Time now, ClaimId id, Claim& claim);
   bool repeats(Time now, int node, Tag tag, const Answer& answer);
-  void count(Time now, Claim& claim, const Ballot::Said& answer);
+  void count(Time now, Claim& claim, Ballot::Said answer);
   void settle_doubts(Time now, Claim& claim);
   void read_clock(Time now, int node, Time asked, std::int64_t node_time);
   void void_votes(Time now, int node);

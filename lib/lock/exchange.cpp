@@ -101,7 +101,7 @@ void Exchange::put(const Tag& tag, NodeSet to) {
                .replant = replant};
   if (claim.others != nullptr) sending.lock.others = *claim.others;
   if (tag.kind == CommandKind::renew) sending.left = nodes.clocks().least(claim.deadline - now);
-  const LineEntry& entry = claim.entry;
+  const ClaimEntry& entry = claim.entry;
   if (tag.kind == CommandKind::acquire) {
     sending.ordered = entry.ordered;
     sending.fenced = config.fencing;

@@ -207,7 +207,7 @@ void Leases::renew_queued(Time now) {
   renew(now, first.id, claim->asked_for ? claim->round.ttl() : claim->terms.ttl);
 }
 
-void Leases::release(Time now, ClaimId id, bool report, const LineEntry& heir) {
+void Leases::release(Time now, ClaimId id, bool report, const ClaimEntry& heir) {
   Claim& claim = exchange_.claims[id];
   if (claim.asked_for) exchange_.output(extended(claim, Errc::not_held));
   --held_;

@@ -20,7 +20,7 @@ class Leases {
   /// Whether the user may begin such a round: the claim is a lease with none under way.
   [[nodiscard]] bool may_extend(ClaimId id);
   /// Ends a lease at its holder's wish: see Cleanup::release.
-  void release(Time now, ClaimId id, bool report, const LineEntry& heir);
+  void release(Time now, ClaimId id, bool report, const ClaimEntry& heir);
   /// Ends a lease other than by its holder's release.
   void end(Time now, ClaimId id, Errc why);
   /// Stops renewing the lease; nothing is deleted at its end.

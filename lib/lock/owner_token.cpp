@@ -57,7 +57,7 @@ std::string draw_process(Random& random) {
   return name;
 }
 
-OwnerToken OwnerToken::read(std::string_view token) {
+TokenParts TokenParts::read(std::string_view token) {
   const std::string_view digits = token.substr(0, digits_of_a_token);
   const std::string_view rest = token.substr(digits.size());
   if (digits.size() < digits_of_a_token || (!rest.empty() && rest[0] != '@')) return {};
@@ -83,7 +83,7 @@ std::string describe_kind(std::string_view words) {
 }
 
 std::string describe_holder(std::string_view token) {
-  const OwnerToken owner = OwnerToken::read(token);
+  const TokenParts owner = TokenParts::read(token);
   if (!owner.label.empty()) return label_from(owner.label);
   if (!owner.digits.empty()) return "the token " + std::string(owner.digits.substr(0, 8)) + "...";
   return "another program's value" + describe_kind(token);

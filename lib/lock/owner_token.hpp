@@ -32,12 +32,12 @@ class TokenMaker {
 std::string draw_process(Random& random);
 
 /// An owner token, taken apart.
-struct OwnerToken {
+struct TokenParts {
   std::string_view digits;  ///< empty: not a token of this library
   std::string_view label;   ///< the label without the '@'; empty: there is none
 
   /// O(size).
-  static OwnerToken read(std::string_view token);
+  static TokenParts read(std::string_view token);
 };
 
 /// The label at the end of a waiter's name in a line (wire/words.hpp); empty: it has none.

@@ -25,8 +25,8 @@ Placement::Placement(std::vector<std::string> groups, int loops, std::string key
   for (const std::size_t number : by_name) groups_.push_back({hash(groups[number]), number});
 }
 
-Placement::Place Placement::of(std::string_view resource) const {
-  Place place;
+Placement::Home Placement::of(std::string_view resource) const {
+  Home place;
   if (groups_.size() <= 1 && loops_ == 1) return place;
   const std::uint64_t key = key_hash(key_prefix_, resource);
   std::uint64_t greatest = 0;

@@ -16,13 +16,13 @@ class Placement {
   /// `groups` are names in any order; `loops` is at least 1.
   Placement(std::vector<std::string> groups, int loops, std::string key_prefix);
 
-  struct Place {
+  struct Home {
     std::size_t group = 0;  ///< index of the group in the order given
     std::size_t loop = 0;
-    bool operator==(const Place&) const = default;
+    bool operator==(const Home&) const = default;
   };
   /// The place of the key made of prefix and resource. Allocates nothing. O(bytes + groups).
-  [[nodiscard]] Place of(std::string_view resource) const;
+  [[nodiscard]] Home of(std::string_view resource) const;
 
   /// FNV-1a, 64 bits.
   static std::uint64_t hash(std::string_view text);

@@ -38,7 +38,8 @@ void Round::open(Time now, Duration ttl, NodeSet nodes, Majority own) {
   tally.begin(nodes, own);
 }
 
-bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& random) {
+bool Round::count(const Ballot::Said& answer, bool reads, Ballot* ballot, Random& random) {
+  const int node = answer.node;
   const bool granted = answer.vote == Vote::granted;
   const bool raise = answer.kind == CommandKind::raise;
   if (ballot != nullptr) {
@@ -53,7 +54,7 @@ bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& rando
       tally.record(node, answer.vote, answer.asks);
     } else if (ballot != nullptr) {
       ballot->refused(node, answer.fence);
-      ballot->saw(answer.fence + 1 + (answer.shared ? apart(*ballot, random) : 0));
+      ballot->saw(answer.fence + 1 + (reads ? apart(*ballot, random) : 0));
     }
     return false;
   }

@@ -15,14 +15,6 @@ namespace quorumlock::core {
 /// only for the round that asked.
 class Round {
  public:
-  /// An answer, as far as a round counts it.
-  struct Counted {
-    CommandKind kind;
-    Vote vote;
-    std::uint64_t fence;
-    bool shared;    ///< an answer to a reader: see Round::count
-    Majority asks;  ///< see Tally::record
-  };
   /// The result of the votes for fencing tokens, once a quorum has granted a lock.
   struct Fence {
     bool decided;          ///< whether a quorum has voted for `number`
@@ -39,9 +31,9 @@ class Round {
   [[nodiscard]] Time start() const { return start_; }
   [[nodiscard]] Duration ttl() const { return ttl_; }
 
-  /// Counts a node's answer; the ballot is null if no fencing counters are counted. Returns true if
-  /// this answer is what made the node grant.
-  bool count(int node, const Counted& answer, Ballot* ballot, Random& random);
+  /// Counts a node's answer; the ballot is null if no fencing counters are counted. `reads`: the
+  /// claim is a reader's. Returns true if this answer is what made the node grant.
+  bool count(const Ballot::Said& answer, bool reads, Ballot* ballot, Random& random);
   /// Counts a node that is late. Returns false if nothing is awaited from it.
   bool late(int node, CommandKind kind, Ballot* ballot);
   /// Whether a quorum voted for one and the same number, which is then the fencing token. If a

@@ -79,7 +79,7 @@ class Tally {
   void leave(int node) {
     left_.add(node);
     moved_to_.leave(node);
-    for (Asked& each : asked_) each.majority.leave(node);
+    for (Demand& each : asked_) each.majority.leave(node);
     if (granted_.contains(node)) record(node, Vote::nodes_differ);
   }
 
@@ -120,7 +120,7 @@ class Tally {
 
  private:
   /// A majority that votes ask for, and the nodes that these votes are from.
-  struct Asked {
+  struct Demand {
     Majority majority;
     NodeSet by;
   };
@@ -136,7 +136,7 @@ class Tally {
   [[nodiscard]] NodeSet acceptable(NodeSet yes) const {
     for (bool less = !(yes & asking_).empty(); less;) {
       less = false;
-      for (const Asked& each : asked_) {
+      for (const Demand& each : asked_) {
         const NodeSet by = each.by & yes;
         if (by.empty() || each.majority.is_in(yes)) continue;
         yes = yes - by;
@@ -148,7 +148,7 @@ class Tally {
   /// The planted mistake: as many votes as the most that any of these nodes says.
   [[nodiscard]] bool by_their_word(NodeSet yes) const {
     int votes = 0;
-    for (const Asked& each : asked_) {
+    for (const Demand& each : asked_) {
       if (!(each.by & yes).empty()) votes = std::max(votes, each.majority.votes());
     }
     return (yes & asking_).size() >= votes;
@@ -157,7 +157,7 @@ class Tally {
   Vote asked(int node, Majority asks) {
     if (planted(Mutant::votes_needed_by_own_list)) return Vote::granted;
     if (asks.votes() > asks.nodes().size()) return Vote::nodes_differ;
-    for (Asked& each : asked_) {
+    for (Demand& each : asked_) {
       if (!each.by.empty() && each.majority != asks) continue;
       each.majority = asks;
       each.by.add(node);
@@ -168,7 +168,7 @@ class Tally {
   }
   void asks_no_more(int node) {
     asking_.remove(node);
-    for (Asked& each : asked_) each.by.remove(node);
+    for (Demand& each : asked_) each.by.remove(node);
   }
 
   Majority own_;
@@ -177,7 +177,7 @@ class Tally {
   NodeSet asking_;  ///< the nodes whose votes are in asked_
   NodeSet left_;    ///< numbers of nodes that have left the client's list since the round began
   /// One change at a time makes one; the others leave room for nodes that make something up.
-  std::array<Asked, 4> asked_{};
+  std::array<Demand, 4> asked_{};
   std::array<Vote, max_nodes> votes_{};
 };
 

@@ -167,7 +167,7 @@ void Calls::ask_for(const char* what, LeaseState& lease, core::Duration ttl,
     reason = too_long(ttl);
   }
   if (why == Errc()) {
-    LeaseState::Asked& asked = lease.asked();
+    LeaseState::UnderWay& asked = lease.asked();
     asked = {what, std::move(handler)};
     if (ask()) return;
     handler = std::move(asked.handler);

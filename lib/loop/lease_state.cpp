@@ -99,7 +99,7 @@ void LeaseState::warn() {
 
 void LeaseState::recycle() {
   runtime.reset();
-  names = core::Names();
+  names = core::KeyAndToken();
   delete stop_.load(std::memory_order_relaxed);
   stop_.store(nullptr, std::memory_order_relaxed);
   delete token_.load(std::memory_order_relaxed);

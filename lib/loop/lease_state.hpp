@@ -91,7 +91,7 @@ class LeaseState final : public Task {
 
   // Written only by begin() and recycle().
   std::shared_ptr<Runtime> runtime;
-  core::Names names;
+  core::KeyAndToken names;
   core::ClaimId claim;
   /// How the lock was acquired.
   struct Won {
@@ -103,11 +103,11 @@ class LeaseState final : public Task {
 
   // Only for the loop.
   /// An extend or a downgrade under way.
-  struct Asked {
+  struct UnderWay {
     const char* what = "extend";
     detail::Handler<Result<void>> handler;
   };
-  Asked& asked() { return rare().asked; }
+  UnderWay& asked() { return rare().asked; }
   [[nodiscard]] bool is_asked() const {
     const Rare* rare = rare_.load(std::memory_order_relaxed);
     return rare != nullptr && rare->asked.handler;
@@ -118,7 +118,7 @@ class LeaseState final : public Task {
   struct Rare {
     std::vector<std::string> others;  ///< not changed while the handle lives
     std::vector<TraceStep> trace;     ///< not changed while the handle lives
-    Asked asked;
+    UnderWay asked;
   };
   /// The rarely needed parts, made at the first call, on the loop.
   Rare& rare();

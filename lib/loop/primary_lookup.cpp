@@ -15,7 +15,7 @@ class PrimaryLookup::Question final : public uv::Socket::Events {
            uv::Names& names, core::Duration within)
       : lookup_(lookup), index_(index), socket_(loop, open, names, within, *this) {}
 
-  void begin(const redis::Address& to) {
+  void begin(const redis::HostPort& to) {
     reader_.reset();
     unwritten_.clear();
     lookup_.poll_->append_question(unwritten_);

@@ -213,7 +213,7 @@ void Session::next_of_links(Time now, std::optional<Output>& mine) {
   Link& from = link(node);
   for (;;) {
     Link::Event* const event = from.next(now);
-    const auto* const answer = std::get_if<Link::Answer>(event);
+    const auto* const answer = std::get_if<Link::Answered>(event);
     if (answer == nullptr || !is_to_a_claim(answer->tag.kind)) {
       if (event != nullptr) mine = on_event(now, node, *event);
       if (event == nullptr || !from.may_have_more()) talkative.remove(node);
@@ -229,7 +229,8 @@ void Session::next_of_links(Time now, std::optional<Output>& mine) {
 }
 
 std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event& event) {
-  if (const auto* answer = std::get_if<Link::Answer>(&event)) return on_answer(now, node, *answer);
+  if (const auto* answer = std::get_if<Link::Answered>(&event))
+    return on_answer(now, node, *answer);
   if (const auto* late = std::get_if<Link::Late>(&event)) {
     if (is_of_the_user(late->tag.kind)) {
       return Answered{node, late->tag, Vote::timed_out, nullptr};
@@ -262,7 +263,8 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
   return std::nullopt;
 }
 
-std::optional<Session::Output> Session::on_answer(Time now, int node, const Link::Answer& answer) {
+std::optional<Session::Output> Session::on_answer(Time now, int node,
+                                                  const Link::Answered& answer) {
   switch (answer.tag.kind) {
     case core::CommandKind::query:
     case core::CommandKind::once:

@@ -140,7 +140,7 @@ class Session {
 
  private:
   std::optional<Output> on_event(core::Time now, int node, redis::Link::Event& event);
-  std::optional<Output> on_answer(core::Time now, int node, const redis::Link::Answer& answer);
+  std::optional<Output> on_answer(core::Time now, int node, const redis::Link::Answered& answer);
   void on_late(core::Time now, int node, const core::Tag& tag);
   void on_greeted(core::Time now, int node);
   void carry_out(core::Time now, const core::Output& output, std::optional<Output>& mine);

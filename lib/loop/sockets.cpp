@@ -162,7 +162,7 @@ void Sockets::Socket::connect_tcp(const std::string& host, int port) {
   if (secure_ && !secure_->begin(Clock::now(), SystemWallClock().now_s(), host)) {
     return sockets_.on_events(number_);
   }
-  if (lookup_) wire_.on_awaiting(redis::Address{host, port}.text());
+  if (lookup_) wire_.on_awaiting(redis::HostPort{host, port}.text());
   socket_.connect_tcp(host, port);
 }
 

@@ -37,7 +37,7 @@ class Sockets final : Logins::Listener {
   void flush();
   /// The address that the node's Sentinels have reported last; unset if they have reported none, or
   /// if the node has no Sentinels.
-  [[nodiscard]] std::optional<redis::Address> primary(int node) const {
+  [[nodiscard]] std::optional<redis::HostPort> primary(int node) const {
     const auto& socket = sockets_[static_cast<std::size_t>(node)];
     return socket == nullptr ? std::nullopt : socket->primary();
   }
@@ -62,7 +62,7 @@ class Sockets final : Logins::Listener {
     void flush();
     /// Reads some received bytes without waiting for the loop's turn; false if there are none.
     bool read() { return socket_.read(); }
-    [[nodiscard]] const std::optional<redis::Address>& primary() const { return primary_; }
+    [[nodiscard]] const std::optional<redis::HostPort>& primary() const { return primary_; }
 
    private:
     void on_awaiting(std::string_view whom) override { wire_.on_awaiting(whom); }
@@ -81,8 +81,8 @@ class Sockets final : Logins::Listener {
     redis::Wire& wire_;
     /// Stands between the wire and the socket, if the URL is one for TLS.
     std::optional<SecureWire> secure_;
-    std::optional<PrimaryLookup> lookup_;    ///< set if the URL names Sentinels
-    std::optional<redis::Address> primary_;  ///< the last one that they have reported
+    std::optional<PrimaryLookup> lookup_;     ///< set if the URL names Sentinels
+    std::optional<redis::HostPort> primary_;  ///< the last one that they have reported
     uv::Socket socket_;
     std::unique_ptr<uv::Work> reading_;  ///< set while a thread reads files; one is enough
     bool wanted_ = false;                ///< to be connected once they are read

@@ -18,7 +18,7 @@ std::string length_of(core::Duration span) {
 /// kind, its length and when it expires, but for how long it has been there nobody knows.
 std::string held_by(const core::Refused& refused, core::Time now) {
   std::string text = "held by " + core::describe_holder(refused.holder);
-  if (!core::OwnerToken::read(refused.holder).digits.empty()) {
+  if (!core::TokenParts::read(refused.holder).digits.empty()) {
     return refused.held_since > now ? text : text + " for " + length_of(now - refused.held_since);
   }
   if (!refused.expiry) return text;

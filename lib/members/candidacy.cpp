@@ -57,15 +57,15 @@ std::string Candidacy::proposal() const {
   return wait_.propose(wanted(*ruling_.founded), least);
 }
 
-void Candidacy::go(Step step) {
-  step_ = step;
+void Candidacy::go(State state) {
+  state_ = state;
   command_ = true;
-  if (step == Step::claiming) check_ = true;  // the run may have another name by now
+  if (state == State::claiming) check_ = true;  // the run may have another name by now
   next_look_ = core::never;
 }
 
-void Candidacy::rest(Time now, Step step, std::string why) {
-  go(step);
+void Candidacy::rest(Time now, State state, std::string why) {
+  go(state);
   why_ = std::move(why);
   next_look_ = now + between_looks;
 }
@@ -73,24 +73,24 @@ void Candidacy::rest(Time now, Step step, std::string why) {
 void Candidacy::begin(std::string why, SharedMembership remembered) {
   wait_.remember(std::move(remembered));
   why_ = std::move(why);
-  go(Step::applying);
+  go(State::applying);
 }
 
 void Candidacy::replace(std::string_view key, std::string_view from, core::Duration wait) {
   key_ = key;
   from_ = from;
   wait_.lengthen(wait);
-  go(is_tenant() ? Step::applying : Step::replacing);
+  go(is_tenant() ? State::applying : State::replacing);
 }
 
 void Candidacy::refuse(Time now, Vote vote, std::string why) {
   vote_ = vote;
   awaits_operator_ = false;
-  rest(now, Step::refused, std::move(why));
+  rest(now, State::refused, std::move(why));
 }
 
 void Candidacy::leave() {
-  go(Step::none);
+  go(State::none);
   command_ = false;
 }
 
@@ -102,7 +102,7 @@ void Candidacy::end() {
 
 void Candidacy::disconnected() {
   wait_.disconnected();
-  right_ = Right::untried;
+  allowed_ = Allowed::untried;
   awaits_operator_ = repair_ = check_ = times_ = false;
 }
 
@@ -110,7 +110,7 @@ void Candidacy::disconnected() {
 void Candidacy::expect(Time now) {
   const bool changed = wait_.expect(ruling_.quarantine() +
                                     facts_.outlives_failover.value_or(core::Duration::zero()));
-  if (step_ != Step::waiting) return;
+  if (state_ != State::waiting) return;
   if (changed) next_look_ = std::min(next_look_, std::max(now, wait_.until()));
   // A node that only waited for this need not wait for its next look.
   if (wait_.ripe() && ruling_.admitted) next_look_ = std::min(next_look_, now);
@@ -118,11 +118,11 @@ void Candidacy::expect(Time now) {
 
 bool Candidacy::take_command(Time now, std::string& out) {
   if (!std::exchange(command_, false)) return false;
-  switch (step_) {
-    case Step::replacing:
+  switch (state_) {
+    case State::replacing:
       call(out, replace_script, {key_, candidate_key}, {from_, proposal(), CandidateWait::life});
       return true;
-    case Step::applying:
+    case State::applying:
       if (!ruling_.admitted) {
         const auto [vote, why] = wait_.refusal(ruling_.founded->to, config_.named);
         if (!why.empty()) {
@@ -130,11 +130,11 @@ bool Candidacy::take_command(Time now, std::string& out) {
           return false;
         }
       }
-      if (right_ == Right::none) {
+      if (allowed_ == Allowed::none) {
         leave_to_others(now);
         return false;
       }
-      if (right_ == Right::to_look) {
+      if (allowed_ == Allowed::to_look) {
         append_command(out, {"GET", candidate_key});
         return true;
       }
@@ -142,15 +142,15 @@ bool Candidacy::take_command(Time now, std::string& out) {
       call(out, candidate_script, {enrolment_key, candidate_key},
            {wait_.patience(), facts_.run(), proposal(), CandidateWait::life});
       return true;
-    case Step::naming:
+    case State::naming:
       call(out, witness_script, {candidate_key}, {wait_.text(), to_, CandidateWait::life});
       return true;
-    case Step::claiming:
+    case State::claiming:
       mark_ = nonce(random_);
       append_command(out, {"SET", repairer_key, mark_, "NX", "PX", repairer_ms});
       return true;
-    case Step::yielding: call(out, release_script, {}, {repairer_key, mark_}); return true;
-    case Step::enrolling: {
+    case State::yielding: call(out, release_script, {}, {repairer_key, mark_}); return true;
+    case State::enrolling: {
       const auto age = std::chrono::ceil<std::chrono::microseconds>(wait_.age()).count();
       call(out, enrol_script, {enrolment_key, candidate_key, repairer_key, members_key},
            {std::to_string(age), to_, wait_.text(), as_.text()});
@@ -162,51 +162,51 @@ bool Candidacy::take_command(Time now, std::string& out) {
 
 void Candidacy::on_reply(Time now, const Reply& reply) {
   const bool done = reply.type == Reply::Type::integer && reply.integer == 1;
-  switch (step_) {
-    case Step::replacing:
-      if (!done) return go(Step::over);
+  switch (state_) {
+    case State::replacing:
+      if (!done) return go(State::over);
       if (config_.changes_groups) why_ = "is being enrolled anew, for other groups";
       if (key_ == enrolment_key) wait_.remember(nullptr);
-      return go(Step::applying);
-    case Step::applying:
+      return go(State::applying);
+    case State::applying:
       if (!is_tenant()) return on_candidate(now, reply);
       // The candidate of a client that may enrol the node, if there is one.
       begun_by_another_ = reply.type == Reply::Type::string;
       reads(EnrolmentCandidate::parse(reply.text).value_or(EnrolmentCandidate()), 0);
       return leave_to_others(now);
-    case Step::naming:
-      if (!done) return go(Step::applying);
+    case State::naming:
+      if (!done) return go(State::applying);
       wait_.names(to_);
-      rest(now, Step::waiting, why_);
+      rest(now, State::waiting, why_);
       return name_times();
-    case Step::claiming:
-      if (reply.type != Reply::Type::status) return rest(now, Step::waiting, why_);
+    case State::claiming:
+      if (reply.type != Reply::Type::status) return rest(now, State::waiting, why_);
       repair_ = true;
-      return go(Step::repairing);
-    case Step::yielding:
+      return go(State::repairing);
+    case State::yielding:
       if (is_tenant()) return leave_to_others(now);
-      return rest(now, Step::waiting, why_);
-    case Step::enrolling:
+      return rest(now, State::waiting, why_);
+    case State::enrolling:
       if (!done) {
         // Our mark must not keep us and others from the next try for as long as it lives.
         wait_.doubt();
-        return go(Step::yielding);
+        return go(State::yielding);
       }
       ++enrolments_;
       wait_.end();
-      return go(Step::won);
+      return go(State::won);
     default: return;  // nothing was asked
   }
 }
 
 void Candidacy::on_error(Time now, std::string_view text) {
-  const bool is_about_keys = step_ != Step::none && refuses_keys(text);
+  const bool is_about_keys = state_ != State::none && refuses_keys(text);
   if (is_about_keys && !planted(Mutant::refused_write_repeated)) {
     // The node does not let our user touch its keys.
-    right_ = is_tenant() ? Right::none : Right::to_look;
+    allowed_ = is_tenant() ? Allowed::none : Allowed::to_look;
     news_ = true;
     wait_.forget();
-    return go(Step::applying);
+    return go(State::applying);
   }
   Vote vote = is_about_keys ? Vote::unauthorized : vote_of_error(text);
   // These votes are about locks.
@@ -217,7 +217,7 @@ void Candidacy::on_error(Time now, std::string_view text) {
 /// Another client has to enrol the node. Its record is read again now and then.
 void Candidacy::leave_to_others(Time now) {
   awaits_operator_ = true;
-  rest(now, Step::waiting, why_ + std::string(awaits));
+  rest(now, State::waiting, why_ + std::string(awaits));
 }
 
 void Candidacy::reads(const EnrolmentCandidate& candidate, std::int64_t time) {
@@ -233,10 +233,10 @@ void Candidacy::on_candidate(Time now, const Reply& reply) {
       reply.elements[1].type != Reply::Type::string) {
     return refuse(now, Vote::failed, "cannot be enrolled: it answers with something else");
   }
-  news_ = news_ || right_ == Right::untried;
-  right_ = Right::to_enrol;
+  news_ = news_ || allowed_ == Allowed::untried;
+  allowed_ = Allowed::to_enrol;
   const std::string text(reply.elements[1].text);
-  if (reply.elements[0].integer == 1) return go(Step::over);
+  if (reply.elements[0].integer == 1) return go(State::over);
   const std::optional<EnrolmentCandidate> candidate = EnrolmentCandidate::parse(text);
   if (!candidate) {
     wait_.forget();
@@ -262,9 +262,9 @@ void Candidacy::on_candidate(Time now, const Reply& reply) {
   const bool ripe = wait_.ripe();
   times_ = !ripe;
   if (ripe) news_ = true;  // the others may have to be looked at before they can vouch
-  if (wait_.has_waited() && ruling_.admitted) return go(Step::claiming);
-  if (ripe) return rest(now, Step::waiting, ruling_.why_not);
-  rest(now, Step::waiting, why_);
+  if (wait_.has_waited() && ruling_.admitted) return go(State::claiming);
+  if (ripe) return rest(now, State::waiting, ruling_.why_not);
+  rest(now, State::waiting, why_);
   next_look_ = std::min(next_look_, wait_.until());
   name_times();
 }
@@ -285,7 +285,7 @@ bool Candidacy::other_founding(Time now, const EnrolmentCandidate& candidate,
     replace(candidate_key, text, std::chrono::milliseconds(candidate.wait_ms));
   } else {
     rest(
-        now, Step::waiting,
+        now, State::waiting,
         "is being enrolled in another list of nodes, or with another max_ttl or fencing_memory, by "
         "another client: all clients must have the same");
   }
@@ -297,13 +297,13 @@ void Candidacy::name_times() {
   std::optional<std::string> named = wait_.with_times();
   if (!named) return;
   to_ = *std::move(named);
-  go(Step::naming);
+  go(State::naming);
 }
 
 void Candidacy::hears_time(Time now, std::string_view nonce, const std::string& name,
                            std::int64_t time) {
   wait_.hears(nonce, name, time);
-  if (step_ != Step::waiting || is_tenant()) return;
+  if (state_ != State::waiting || is_tenant()) return;
   if (wait_.weigh(now, nodes())) {
     news_ = true;
     next_look_ = now;
@@ -314,53 +314,53 @@ void Candidacy::hears_time(Time now, std::string_view nonce, const std::string& 
 
 void Candidacy::advance(Time now) {
   if (now < next_look_) return;
-  go(step_ == Step::waiting && !is_tenant() ? Step::applying : Step::over);
+  go(state_ == State::waiting && !is_tenant() ? State::applying : State::over);
 }
 
 void Candidacy::repaired(const Membership& as, std::uint64_t floor, std::int64_t since) {
-  if (step_ != Step::repairing) return;
+  if (state_ != State::repairing) return;
   // The list may have become one for which the node has to wait longer, while it was repaired.
-  if (!wait_.has_waited()) return go(Step::yielding);
+  if (!wait_.has_waited()) return go(State::yielding);
   EnrolmentRecord record = wanted(as);
   record.nonce = planted(Mutant::record_without_nonce) ? "0" : wait_.nonce();
   record.floor = floor;
   record.since = since;
   as_ = as;
   to_ = record.to_string();
-  go(Step::enrolling);
+  go(State::enrolling);
 }
 
 void Candidacy::repair_failed(bool refused, const std::string& why) {
-  if (step_ != Step::repairing) return;
-  if (refused) right_ = Right::to_look;
+  if (state_ != State::repairing) return;
+  if (refused) allowed_ = Allowed::to_look;
   if (!why.empty()) why_ = why;
-  go(Step::yielding);
+  go(State::yielding);
 }
 
 bool Candidacy::is_at_work() const {
-  switch (step_) {
-    case Step::applying:
-    case Step::naming:
-    case Step::claiming:
-    case Step::repairing:
-    case Step::yielding:
-    case Step::enrolling: return true;
-    case Step::waiting: return wait_.ripe() && ruling_.admitted;
+  switch (state_) {
+    case State::applying:
+    case State::naming:
+    case State::claiming:
+    case State::repairing:
+    case State::yielding:
+    case State::enrolling: return true;
+    case State::waiting: return wait_.ripe() && ruling_.admitted;
     default: return false;
   }
 }
 
 Standing Candidacy::standing() const {
   if (awaits_operator_) return Standing::quarantined;
-  switch (step_) {
-    case Step::refused: return Standing::refused;
-    case Step::waiting:
-    case Step::naming:
-    case Step::claiming:
-    case Step::repairing:
-    case Step::yielding:
-    case Step::enrolling: return Standing::quarantined;
-    case Step::applying: return wait_.text().empty() ? Standing::unknown : Standing::quarantined;
+  switch (state_) {
+    case State::refused: return Standing::refused;
+    case State::waiting:
+    case State::naming:
+    case State::claiming:
+    case State::repairing:
+    case State::yielding:
+    case State::enrolling: return Standing::quarantined;
+    case State::applying: return wait_.text().empty() ? Standing::unknown : Standing::quarantined;
     default: return Standing::unknown;
   }
 }
@@ -369,7 +369,7 @@ Vote Candidacy::vote() const {
   // Only what it remembers may be unclear: the list of a record that is there is certain.
   const bool unclear =
       vote_ == Vote::nodes_differ && wait_.remembered() != nullptr && ruling_.perhaps_ours;
-  return step_ == Step::refused && !unclear ? vote_ : Vote::quarantined;
+  return state_ == State::refused && !unclear ? vote_ : Vote::quarantined;
 }
 
 }  // namespace quorumlock::redis

@@ -43,7 +43,7 @@ class Candidacy {
     /// The time between two checks of an enrolled node in whose place Sentinels may put another.
     core::Duration between_checks = std::chrono::seconds(5);
   };
-  enum class Step {
+  enum class State {
     none,       ///< the node is not connected, its record is being read, or it is enrolled
     replacing,  ///< our candidate replaces a record or a candidate
     applying,   ///< the candidate is being put on the node, or looked at
@@ -62,7 +62,7 @@ class Candidacy {
             core::Random& random)
       : config_(config), facts_(facts), ruling_(ruling), random_(random) {}
 
-  // Inputs. The user looks at step() after each of them.
+  // Inputs. The user looks at state() after each of them.
 
   /// The node has no record of its run; `why`, and what it remembers of an earlier one.
   void begin(std::string why, SharedMembership remembered);
@@ -96,7 +96,7 @@ class Candidacy {
 
   // Outputs.
 
-  [[nodiscard]] Step step() const { return step_; }
+  [[nodiscard]] State state() const { return state_; }
   /// Appends the next command, which is sent at once; false if there is none.
   bool take_command(core::Time now, std::string& out);
   /// These are true once each time: whether the counters are to be repaired; whether the server
@@ -115,14 +115,14 @@ class Candidacy {
   /// One clause on the node, such as "has no enrolment".
   [[nodiscard]] const std::string& why() const { return why_; }
   /// Whether the node has let our user write on this connection what decides whether it votes.
-  [[nodiscard]] bool may_enrol() const { return right_ == Right::to_enrol; }
+  [[nodiscard]] bool may_enrol() const { return allowed_ == Allowed::to_enrol; }
   /// Whether the node has refused that.
-  [[nodiscard]] bool is_tenant() const { return right_ >= Right::to_look; }
+  [[nodiscard]] bool is_tenant() const { return allowed_ >= Allowed::to_look; }
   /// Whether the node waits to be enrolled, and our user may not do that.
   [[nodiscard]] bool awaits_operator() const { return awaits_operator_; }
   /// Whether such a node has no candidate, so no client that may enrol it has looked at it.
   [[nodiscard]] bool nobody_enrols() const {
-    return awaits_operator_ && right_ == Right::to_look && !begun_by_another_;
+    return awaits_operator_ && allowed_ == Allowed::to_look && !begun_by_another_;
   }
   /// How often this client has enrolled the node.
   [[nodiscard]] std::uint64_t enrolments() const { return enrolments_; }
@@ -136,7 +136,7 @@ class Candidacy {
 
  private:
   /// What our user may do with the keys of the node, as far as the node has said.
-  enum class Right { untried, to_enrol, to_look, none };
+  enum class Allowed { untried, to_enrol, to_look, none };
 
   [[nodiscard]] int nodes() const { return static_cast<int>(ruling_.founded->to.size()); }
   [[nodiscard]] std::string proposal() const;
@@ -145,15 +145,15 @@ class Candidacy {
   bool other_founding(core::Time now, const EnrolmentCandidate& candidate, const std::string& text);
   void name_times();
   void leave_to_others(core::Time now);
-  void go(Step step);
-  void rest(core::Time now, Step step, std::string why);
+  void go(State state);
+  void rest(core::Time now, State state, std::string why);
 
   const Config& config_;
   const ServerFacts& facts_;
   const Ruling& ruling_;
   core::Random& random_;
-  Step step_ = Step::none;
-  Right right_ = Right::untried;
+  State state_ = State::none;
+  Allowed allowed_ = Allowed::untried;
   bool command_ = false, repair_ = false, check_ = false, times_ = false, news_ = false;
   bool awaits_operator_ = false, begun_by_another_ = false;
   std::uint64_t enrolments_ = 0;

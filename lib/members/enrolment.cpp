@@ -91,10 +91,10 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
 
 /// Takes over what the candidacy has come to.
 void Enrolment::take_over(Time now) {
-  switch (candidacy_.step()) {
-    case Candidacy::Step::none: return;
-    case Candidacy::Step::over: return go(State::reading);
-    case Candidacy::Step::won:
+  switch (candidacy_.state()) {
+    case Candidacy::State::none: return;
+    case Candidacy::State::over: return go(State::reading);
+    case Candidacy::State::won:
       return enrol_as(now, candidacy_.record(), *EnrolmentRecord::parse(candidacy_.record()),
                       candidacy_.membership());
     default:

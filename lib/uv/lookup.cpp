@@ -180,7 +180,7 @@ class AresLookup final : public Lookup {
   ares_channel channel_ = nullptr;
   std::map<int, std::unique_ptr<Poll>> polls_;
   std::optional<Timer> timer_;
-  Answer answer_;
+  Resolved answer_;
   int unanswered_ = 0;
   std::size_t told_ = 0;
   bool ending_ = false;
@@ -189,7 +189,7 @@ class AresLookup final : public Lookup {
 
 }  // namespace
 
-bool Answer::lacks(const Address& address) const {
+bool Resolved::lacks(const Address& address) const {
   const bool known = address.family() == AF_INET ? knows_v4 : knows_v6;
   return known && std::ranges::find(addresses, address) == addresses.end();
 }

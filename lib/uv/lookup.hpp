@@ -10,7 +10,7 @@
 namespace quorumlock::uv {
 
 /// What a resolver knows about a name.
-struct Answer {
+struct Resolved {
   /// Whether it says that the name has no such address. It cannot if the question for that family
   /// had no answer.
   [[nodiscard]] bool lacks(const Address& address) const;
@@ -29,7 +29,7 @@ class Lookup {
     /// The addresses so far; more follow, or at least the answer.
     virtual void on_part(const std::vector<Address>& so_far) = 0;
     /// Called once, and perhaps inside begin(). It may destroy the lookup.
-    virtual void on_answer(const Answer& answer) = 0;
+    virtual void on_answer(const Resolved& answer) = 0;
   };
 
   virtual ~Lookup() = default;

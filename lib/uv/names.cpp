@@ -26,7 +26,7 @@ void Name::seek(Clock::time_point now, Seeker& seeker) {
       lookup_ = make_();
       lookup_->begin(host_, *this);
     } catch (const std::exception& error) {
-      Answer none;
+      Resolved none;
       none.why = std::string("cannot resolve the name: ") + error.what();
       on_answer(none);
     }
@@ -60,7 +60,7 @@ void Name::on_part(const std::vector<Address>& so_far) {
   tell([&](Seeker& seeker) { seeker.on_addresses(part_); });
 }
 
-void Name::on_answer(const Answer& answer) {
+void Name::on_answer(const Resolved& answer) {
   const auto self = shared_from_this();
   answer_ = answer;
   lookup_.reset();  // the answer was its own

@@ -29,7 +29,7 @@ class Name final : public std::enable_shared_from_this<Name>, Lookup::Listener {
     /// These may be tried already. More may follow.
     virtual void on_addresses(std::span<const Address> some) = 0;
     /// These are all, the best one first. This is the last call.
-    virtual void on_answer(const Answer& answer) = 0;
+    virtual void on_answer(const Resolved& answer) = 0;
   };
   using MakeLookup = std::function<std::unique_ptr<Lookup>()>;
 
@@ -45,7 +45,7 @@ class Name final : public std::enable_shared_from_this<Name>, Lookup::Listener {
 
  private:
   void on_part(const std::vector<Address>& so_far) override;
-  void on_answer(const Answer& answer) override;
+  void on_answer(const Resolved& answer) override;
   template <class Call>
   void tell(Call&& call);
 
@@ -55,7 +55,7 @@ class Name final : public std::enable_shared_from_this<Name>, Lookup::Listener {
   std::vector<Address> part_;  ///< what the lookup has found so far
   std::vector<Seeker*> seekers_;
   std::optional<Address> worked_;
-  Answer answer_;  ///< the last one
+  Resolved answer_;  ///< the last one
   Clock::time_point answered_{};
   bool unclaimed_ = false;  ///< nobody waited for it
 };

@@ -84,7 +84,7 @@ void Socket::on_addresses(std::span<const Address> some) {
   race();
 }
 
-void Socket::on_answer(const Answer& answer) {
+void Socket::on_answer(const Resolved& answer) {
   if (fd_) {
     if (answer.lacks(address_)) end("its name does not lead to " + address_.text() + " any more");
     return;

@@ -64,7 +64,7 @@ class Socket final : Name::Seeker {
   };
 
   void on_addresses(std::span<const Address> some) override;
-  void on_answer(const Answer& answer) override;
+  void on_answer(const Resolved& answer) override;
   void connect_to(const Address& address);
   void race();
   void begin(const Address& address);

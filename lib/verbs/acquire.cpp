@@ -49,11 +49,11 @@ void read_lock(std::span<const Reply> words, core::Answer& answer) {
   answer.vote = Vote::failed;
   if (words[0].type == Reply::Type::error) answer.vote = vote_of_error(words[0].text);
   if (!is_numbers(words)) return;
-  const Verdict verdict{words[0].integer};
-  if ((verdict != Verdict::held && verdict != Verdict::granted) || words[1].integer < 0) return;
-  answer.vote = verdict == Verdict::granted ? Vote::granted : Vote::held;
+  const VoteCode verdict{words[0].integer};
+  if ((verdict != VoteCode::held && verdict != VoteCode::granted) || words[1].integer < 0) return;
+  answer.vote = verdict == VoteCode::granted ? Vote::granted : Vote::held;
   answer.fence = static_cast<std::uint64_t>(words[1].integer);
-  if (verdict == Verdict::held) read_refusal(words.subspan(2), answer);
+  if (verdict == VoteCode::held) read_refusal(words.subspan(2), answer);
 }
 
 bool read_each(const Reply& reply, std::span<core::Answer> answers) {
@@ -86,8 +86,8 @@ constinit const Call general{
 constinit const BatchForm batch{
     .kind = core::CommandKind::acquisitions,
     .most = 32,
-    .call = {{&acquire_script, {}, {ttl, wall, fenced, fence}},
-             {nullptr, {}, {locks, token, fence}}},
+    .common = {&acquire_script, {}, {ttl, wall, fenced, fence}},
+    .of_each = {nullptr, {}, {locks, token, fence}},
     .takes = [](const core::Send& send) { return send.lock.is_plain() && send.place.number == 0; },
     .read = read_batch,
     .read_each = read_each,
@@ -108,12 +108,12 @@ void append_set(std::string& out, const core::Send& send) {
 core::Answer read(const Reply& reply) {
   core::Answer answer;
   const std::span<const Reply> words = reply.elements;
-  const Verdict verdict = read_vote(numbers_of(words), answer);
-  if (verdict == Verdict::held) {
+  const VoteCode verdict = read_vote(numbers_of(words), answer);
+  if (verdict == VoteCode::held) {
     read_refusal(words.subspan(3), answer);
-  } else if (verdict == Verdict::granted && words.size() > 3) {
+  } else if (verdict == VoteCode::granted && words.size() > 3) {
     answer.next_waiter = positive(words[3].integer);
-  } else if (verdict == Verdict::capacity_differs) {
+  } else if (verdict == VoteCode::capacity_differs) {
     answer.vote = Vote::capacity_differs;
     answer.capacity = slot_of(words[1].integer);
   }

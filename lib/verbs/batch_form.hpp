@@ -14,7 +14,8 @@ struct BatchForm {
   core::CommandKind kind;  ///< the kind of the batch as one command
   /// A longer batch gains nothing and makes other clients wait: this many take a node 0.2 ms.
   std::size_t most;
-  BatchCall call;
+  Call common;   ///< the words that come once
+  Call of_each;  ///< the words of each lock
   /// Whether this command, for one lock, can be part of a batch.
   bool (*takes)(const core::Send& send);
   /// Reads the part that all locks share: granted if the reply has a vote for each of them.

@@ -87,28 +87,28 @@ void append_call(std::string& out, const Call& call, const core::Send& send,
   writer.finish();
 }
 
-void LockWords::add(const BatchCall& call, const core::Send& send) {
+void LockWords::add(const Call& of_each, const core::Send& send) {
   const auto append = [&send](std::string& out, std::span<const Word> words) {
     Writer writer(out, 128);
     write(writer, words, send, {});
     writer.finish();
   };
-  if (call.of_each.key_count != 0) append(keys, call.of_each.keys);
-  append(args, call.of_each.args);
+  if (of_each.key_count != 0) append(keys, of_each.keys);
+  append(args, of_each.args);
   ++count;
 }
 
-void append_call(std::string& out, const BatchCall& call, const LockWords& locks,
+void append_call(std::string& out, const Call& common, const Call& of_each, const LockWords& locks,
                  const core::Send& first, const Surroundings& around) {
-  const std::size_t keys = call.common.key_count + locks.count * call.of_each.key_count;
-  const std::size_t args = call.common.arg_count + locks.count * call.of_each.arg_count;
+  const std::size_t keys = common.key_count + locks.count * of_each.key_count;
+  const std::size_t args = common.arg_count + locks.count * of_each.arg_count;
   Writer writer(out);
   writer.count(3 + keys + args + own_words(first.tag.kind));
-  write_script(writer, *call.common.script, first.tag.with_source);
+  write_script(writer, *common.script, first.tag.with_source);
   writer.number(static_cast<std::int64_t>(keys));
-  write(writer, call.common.keys, first, around);
+  write(writer, common.keys, first, around);
   writer.written(locks.keys);
-  write(writer, call.common.args, first, around);
+  write(writer, common.args, first, around);
   writer.written(locks.args);
   writer.finish();
 }

@@ -61,15 +61,9 @@ struct Call {
 void append_call(std::string& out, const Call& call, const core::Send& send,
                  const Surroundings& around);
 
-/// One call of a script for several locks, which it handles one after another.
-struct BatchCall {
-  Call common;   ///< the words that come once; the locks' keys and arguments follow these
-  Call of_each;  ///< the words of each lock
-};
-
-/// The words of the locks of a BatchCall, as RESP.
+/// The words of the locks of a batch, as RESP; `of_each` is which words a lock has.
 struct LockWords {
-  void add(const BatchCall& call, const core::Send& send);
+  void add(const Call& of_each, const core::Send& send);
   void clear() {
     keys.clear();
     args.clear();
@@ -79,8 +73,9 @@ struct LockWords {
   std::size_t count = 0;
 };
 
-/// Appends the call for these locks, as append_call(); `first` stands for what they have in common.
-void append_call(std::string& out, const BatchCall& call, const LockWords& locks,
+/// Appends one call of a script for these locks, which it handles one after another: the keys and
+/// arguments of `common`, each followed by the locks'. `first` stands for what they have in common.
+void append_call(std::string& out, const Call& common, const Call& of_each, const LockWords& locks,
                  const core::Send& first, const Surroundings& around);
 
 constexpr bool is_renewal(core::CommandKind kind) {

@@ -96,11 +96,11 @@ void Batch::add(const core::Send& send) {
   least_left_ = std::min(least_left_, send.left);
   first_.fence = std::max(first_.fence, send.fence);  // the greatest of all that are seen
   tags_.push_back(send.tag);
-  locks_.add(form_->call, send);
+  locks_.add(form_->of_each, send);
 }
 
 void Batch::append_to(std::string& out, const Surroundings& around) const {
-  append_call(out, form_->call, locks_, first_, around);
+  append_call(out, form_->common, form_->of_each, locks_, first_, around);
 }
 
 const core::Answer& BatchAnswers::of(std::size_t number) const {

@@ -26,7 +26,7 @@ void append(std::string& out, const Asked& what) {
 
 core::Answer read(const Reply& reply) {
   core::Answer answer;
-  if (read_vote(reply.elements, answer) == Verdict::absent) answer.vote = Vote::absent;
+  if (read_vote(reply.elements, answer) == VoteCode::absent) answer.vote = Vote::absent;
   return answer;
 }
 

@@ -11,7 +11,7 @@ inline constexpr Call general{
 
 inline core::Answer read(const Reply& reply) {
   core::Answer answer;
-  if (read_vote(reply.elements, answer) == Verdict::absent) answer.vote = Vote::absent;
+  if (read_vote(reply.elements, answer) == VoteCode::absent) answer.vote = Vote::absent;
   return answer;
 }
 

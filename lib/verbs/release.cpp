@@ -35,7 +35,8 @@ bool read_each(const Reply& reply, std::span<core::Answer> answers) {
 constinit const BatchForm batch{
     .kind = core::CommandKind::releases,
     .most = 32,
-    .call = {{&release_script, {}, {}}, {nullptr, {}, {locks, token}}},
+    .common = {&release_script, {}, {}},
+    .of_each = {nullptr, {}, {locks, token}},
     .takes = takes,
     .read = read_batch,
     .read_each = read_each,

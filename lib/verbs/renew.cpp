@@ -9,16 +9,16 @@ namespace {
 using enum Word;
 
 /// Reads the verdicts that a renewal can get and an acquisition cannot.
-void read_verdict(Verdict verdict, core::Answer& answer) {
+void read_verdict(VoteCode verdict, core::Answer& answer) {
   switch (verdict) {
-    case Verdict::replanted:
+    case VoteCode::replanted:
       answer.vote =
           core::planted(core::Mutant::replant_without_enrolment) ? Vote::granted : Vote::absent;
       answer.replanted = true;
       break;
-    case Verdict::absent: answer.vote = Vote::absent; break;
-    case Verdict::late: answer.vote = Vote::timed_out; break;
-    case Verdict::no_room: answer.vote = Vote::refuses_writes; break;
+    case VoteCode::absent: answer.vote = Vote::absent; break;
+    case VoteCode::late: answer.vote = Vote::timed_out; break;
+    case VoteCode::no_room: answer.vote = Vote::refuses_writes; break;
     default: break;
   }
 }
@@ -40,7 +40,7 @@ bool read_each(const Reply& reply, std::span<core::Answer> answers) {
   const std::string_view digits = reply.elements[1].text;
   if (digits.size() != answers.size()) return false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const Verdict verdict{digits[i] - '0'};
+    const VoteCode verdict{digits[i] - '0'};
     answers[i].vote = vote_of(verdict);
     read_verdict(verdict, answers[i]);
   }
@@ -52,7 +52,8 @@ bool read_each(const Reply& reply, std::span<core::Answer> answers) {
 constinit const BatchForm batch{
     .kind = core::CommandKind::renewals,
     .most = 100,
-    .call = {{&renew_script, {}, {ttl, replant}}, {nullptr, {locks}, {token, fence, left}}},
+    .common = {&renew_script, {}, {ttl, replant}},
+    .of_each = {nullptr, {locks}, {token, fence, left}},
     .takes = [](const core::Send& send) { return send.lock.is_plain(); },
     .read = read_batch,
     .read_each = read_each,

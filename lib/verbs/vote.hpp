@@ -37,7 +37,7 @@ inline bool is_numbers(const Reply& reply, std::size_t least) {
 }
 
 /// The reply of a script that votes: {verdict, fencing counter, node's time, ...}.
-enum class Verdict : std::int64_t {
+enum class VoteCode : std::int64_t {
   malformed = -100,
   capacity_differs = -2,  ///< only of an acquisition: the second number is the capacity
   not_enrolled = -1,
@@ -49,19 +49,19 @@ enum class Verdict : std::int64_t {
   no_room = 5,    ///< only of a renewal: not re-planted, since the server has no memory left
 };
 /// The vote of a verdict that means the same for all verbs; failed for another.
-inline Vote vote_of(Verdict verdict) {
-  if (verdict == Verdict::granted) return Vote::granted;
-  if (verdict == Verdict::held) return Vote::held;
-  return verdict == Verdict::not_enrolled ? Vote::not_enrolled : Vote::failed;
+inline Vote vote_of(VoteCode verdict) {
+  if (verdict == VoteCode::granted) return Vote::granted;
+  if (verdict == VoteCode::held) return Vote::held;
+  return verdict == VoteCode::not_enrolled ? Vote::not_enrolled : Vote::failed;
 }
 /// Reads the parts that all verbs share into the answer: the votes `not_enrolled`, `held` and
 /// `granted`, the counter and the time. Any other verdict is left to the verb, as a failed vote.
-inline Verdict read_vote(std::span<const Reply> words, core::Answer& answer) {
+inline VoteCode read_vote(std::span<const Reply> words, core::Answer& answer) {
   answer.vote = Vote::failed;
-  if (words.size() < 3 || !is_numbers(words)) return Verdict::malformed;
-  if (words[1].integer < 0 || words[2].integer < 0) return Verdict::malformed;
-  const Verdict verdict{words[0].integer};
-  if (verdict == Verdict::capacity_differs) return verdict;
+  if (words.size() < 3 || !is_numbers(words)) return VoteCode::malformed;
+  if (words[1].integer < 0 || words[2].integer < 0) return VoteCode::malformed;
+  const VoteCode verdict{words[0].integer};
+  if (verdict == VoteCode::capacity_differs) return verdict;
   answer.vote = vote_of(verdict);
   answer.fence = static_cast<std::uint64_t>(words[1].integer);
   answer.node_time = words[2].integer;

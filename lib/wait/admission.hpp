@@ -128,7 +128,7 @@ class Admission {
   /// since. Those that have left in the meantime count too, so that each of many waiters whose
   /// waits end together has its own number.
   [[nodiscard]] std::uint64_t before(WaiterId id) const {
-    const Place& place = places_[id.index];
+    const Queued& place = places_[id.index];
     return place.turn - lists_[static_cast<std::size_t>(place.what)].taken;
   }
   /// Takes this waiter out of the queue if it is there.
@@ -160,7 +160,7 @@ class Admission {
     Duration usual = Duration::max();  ///< the shortest time in which an answer came
     Time narrowed{};                   ///< when the window was halved last
   };
-  struct Place {
+  struct Queued {
     WaiterId id;
     std::uint32_t before = none, after = none;  // neighbours in the list, by index
     std::uint64_t turn = 0;  // List::taken once all that were queued before this one are taken
@@ -177,7 +177,7 @@ class Admission {
     return lists_[static_cast<std::size_t>(what)];
   }
   void unlink(std::uint32_t index) {
-    Place& place = places_[index];
+    Queued& place = places_[index];
     List& list = lists_[static_cast<std::size_t>(place.what)];
     (place.before == none ? list.first : places_[place.before].after) = place.after;
     (place.after == none ? list.last : places_[place.after].before) = place.before;
@@ -209,8 +209,8 @@ class Admission {
   std::vector<Release> releases_;
   std::size_t next_release_ = 0;
   std::array<List, 3> lists_;
-  std::vector<Place> places_;  // indexed by the waiter's index
-  std::size_t waiting_ = 0;    // the waiters in all lists
+  std::vector<Queued> places_;  // indexed by the waiter's index
+  std::size_t waiting_ = 0;     // the waiters in all lists
 };
 
 }  // namespace quorumlock::core

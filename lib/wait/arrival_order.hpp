@@ -21,7 +21,7 @@ class ArrivalOrder {
   }
   /// Takes out this integer, which is in it.
   void remove(std::uint32_t id) {
-    const Link link = links_[id + 1];
+    const Neighbours link = links_[id + 1];
     links_[link.before].after = link.after;
     links_[link.after].before = link.before;
   }
@@ -33,10 +33,10 @@ class ArrivalOrder {
 
  private:
   static constexpr std::uint32_t end = 0;  // the ring begins and ends here
-  struct Link {
+  struct Neighbours {
     std::uint32_t before = end, after = end;
   };
-  std::vector<Link> links_ = std::vector<Link>(1);  // indexed by the integer, from 1 on
+  std::vector<Neighbours> links_ = std::vector<Neighbours>(1);  // indexed by the integer, from 1 on
 };
 
 }  // namespace quorumlock::core

@@ -23,7 +23,7 @@ constexpr int most_rest = 10;
 
 /// Whether a holder is a client of another library, judging by its token.
 bool is_foreign(std::string_view holder) {
-  return !holder.empty() && OwnerToken::read(holder).digits.empty();
+  return !holder.empty() && TokenParts::read(holder).digits.empty();
 }
 
 /// The place of a waiter for all of these locks: it is first only if it is first in each line.

@@ -245,7 +245,7 @@ std::optional<Error> take_credentials(std::string_view url, std::string_view& re
 }
 
 /// Takes host[:port] from the front.
-std::optional<Error> take_address(std::string_view url, std::string_view& rest, Address& into) {
+std::optional<Error> take_address(std::string_view url, std::string_view& rest, HostPort& into) {
   const std::string_view host = take_host(rest);
   if (host.empty() && rest.starts_with('[')) {
     return refusal(url, "has a bad IPv6 address: write it as in redis://[::1]:6379");
@@ -282,7 +282,7 @@ Result<Endpoint> parse_tcp(std::string_view url) {
   if (secure) endpoint.tls.emplace();
   std::string_view rest = url.substr((secure ? tls_scheme : tcp_scheme).size());
   if (std::optional<Error> error = take_credentials(url, rest, endpoint)) return *error;
-  Address address;
+  HostPort address;
   if (std::optional<Error> error = take_address(url, rest, address)) return *error;
   endpoint.host = std::move(address.host);
   endpoint.port = address.port;
@@ -306,7 +306,7 @@ Result<Endpoint> parse_sentinels(std::string_view url) {
   std::string_view rest = url.substr((secure ? tls_sentinel_scheme : sentinel_scheme).size());
   if (std::optional<Error> error = take_credentials(url, rest, endpoint)) return *error;
   for (;;) {
-    Address address{.port = sentinel_port};
+    HostPort address{.port = sentinel_port};
     if (std::optional<Error> error = take_address(url, rest, address)) return *error;
     found.addresses.push_back(std::move(address));
     if (!rest.starts_with(',')) break;
@@ -342,7 +342,7 @@ Result<Endpoint> parse_sentinels(std::string_view url) {
 
 }  // namespace
 
-std::string Address::text() const {
+std::string HostPort::text() const {
   const bool brackets = host.find(':') != host.npos;
   return (brackets ? '[' + host + "]" : host) + ":" + std::to_string(port);
 }
@@ -352,18 +352,18 @@ std::string Endpoint::name() const {
   std::string text(tls ? tls_scheme : tcp_scheme);
   if (sentinels) {
     text = tls ? tls_sentinel_scheme : sentinel_scheme;
-    for (const Address& address : sentinels->addresses) text += address.text() + ',';
+    for (const HostPort& address : sentinels->addresses) text += address.text() + ',';
     text.back() = '/';
     return text + member_name();
   }
-  return text + member_name(Address{host, port}.text());
+  return text + member_name(HostPort{host, port}.text());
 }
 
 std::string Endpoint::member_name(std::string_view given) const {
   std::string name(given);
   if (name.empty()) name = sentinels ? sentinels->service : path;
   // Each host calls its interfaces as it likes, and all clients call a node the same.
-  if (name.empty()) name = Address{host.substr(0, host.find('%')), port}.text();
+  if (name.empty()) name = HostPort{host.substr(0, host.find('%')), port}.text();
   if (database_of(name) == db || planted(core::Mutant::names_without_a_database)) return name;
   return name.append(database_mark(name)).append(std::to_string(db));
 }

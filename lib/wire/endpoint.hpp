@@ -14,18 +14,18 @@
 namespace quorumlock::redis {
 
 /// A TCP address, or a host name in place of it.
-struct Address {
+struct HostPort {
   std::string host = {};
   int port = 6379;
 
   /// host:port, with brackets around an IPv6 address.
   [[nodiscard]] std::string text() const;
-  auto operator<=>(const Address&) const = default;
+  auto operator<=>(const HostPort&) const = default;
 };
 
 /// The Sentinels that report which server is the primary of a service.
 struct Sentinels {
-  std::vector<Address> addresses = {};  ///< all addresses in order, each once
+  std::vector<HostPort> addresses = {};  ///< all addresses in order, each once
   std::string service = {};
   bool operator==(const Sentinels&) const = default;
 };

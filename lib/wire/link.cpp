@@ -145,7 +145,7 @@ void Link::come_up(Time now) {
   if (!enrolment_.barred()) trouble_.clear();
   attempts_.succeed(now);
   announce();
-  for (const Pipeline::Held& held : pipeline_.take_held()) {
+  for (const Pipeline::HeldBack& held : pipeline_.take_held()) {
     send(now, held.command.tag, held.bytes);
   }
   log_in_again(now);
@@ -155,10 +155,10 @@ void Link::come_up(Time now) {
 void Link::send_held(Time now) {
   announce();
   // Nothing else is unanswered, since the record was asked for before these commands came.
-  for (const Pipeline::Held& held : pipeline_.take_held()) {
+  for (const Pipeline::HeldBack& held : pipeline_.take_held()) {
     const core::Tag& tag = held.command.tag;
     if (!enrolment_.allows(tag.kind)) {
-      events_.push(Answer{tag, {reason()}, nullptr});
+      events_.push(Answered{tag, {reason()}, nullptr});
       continue;
     }
     pipeline_.resume(held);
@@ -304,7 +304,7 @@ void Link::fail(Time now, Vote reason, std::string why) {
   while (!pipeline_.empty()) {
     const Pipeline::Command lost = pipeline_.drop();
     if (lost.own) continue;
-    events_.push(Answer{lost.tag, {was_up ? Vote::disconnected : reason}, nullptr});
+    events_.push(Answered{lost.tag, {was_up ? Vote::disconnected : reason}, nullptr});
   }
 }
 
@@ -321,7 +321,7 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
   const bool first = attempts_.is_first() && state_ != State::stopped;
   if (first || enrolment_.is_reading_again()) return pipeline_.hold(now, tag, bytes);
   if (state_ != State::up || !enrolment_.allows(tag.kind)) {
-    events_.push(Answer{tag, {reason()}, nullptr});
+    events_.push(Answered{tag, {reason()}, nullptr});
     return;
   }
   enrolment_.append(output_buffer().text(), tag.kind, bytes);
@@ -406,7 +406,7 @@ Link::Event* Link::next(Time now) {
       on_own_reply(now, answered.tag, *reply);
       continue;
     }
-    core::Answer& answer = event_.emplace<Answer>(answered.tag, *reply).answer;
+    core::Answer& answer = event_.emplace<Answered>(answered.tag, *reply).answer;
     answer.asked = answered.sent;
     if (answer.vote == Vote::failed && reply->type != Reply::Type::error) {
       trouble_ = "gave an answer that does not belong to the question";

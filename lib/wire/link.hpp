@@ -73,21 +73,21 @@ class Link final : public RespWire {
   };
   /// The final answer to the oldest command. `reply` is null if there is none, and otherwise valid
   /// until the next call.
-  struct Answer {
-    Answer(const core::Tag& to, const core::Answer& what, const Reply* from)
+  struct Answered {
+    Answered(const core::Tag& to, const core::Answer& what, const Reply* from)
         : tag(to), answer(what), reply(from) {}
     /// Decodes `from` according to the command's kind, in place: a copy would stall on store
     /// forwarding.
-    Answer(const core::Tag& to, const Reply& from) noexcept
+    Answered(const core::Tag& to, const Reply& from) noexcept
         : tag(to), answer(answer_of(to.kind, from)), reply(&from) {}
     /// Takes an answer that is decoded already, with its reply.
-    Answer(const core::Tag& to, const core::Answer& what, const Reply& from)
+    Answered(const core::Tag& to, const core::Answer& what, const Reply& from)
         : tag(to), answer(what), reply(&from) {}
     core::Tag tag;
     core::Answer answer;
     const Reply* reply;
   };
-  /// This command is overdue and counts as no vote. Its Answer still follows.
+  /// This command is overdue and counts as no vote. Its Answered still follows.
   struct Late {
     core::Tag tag;
   };
@@ -102,7 +102,7 @@ class Link final : public RespWire {
     std::string why;
   };
   using Event = std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, AskTimes, Changed,
-                             Answer, Late, StillDown, Writes, Note>;
+                             Answered, Late, StillDown, Writes, Note>;
 
   Link(Config config, core::Random& random);
 

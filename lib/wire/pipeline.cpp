@@ -23,8 +23,8 @@ void Pipeline::hold(Time now, const core::Tag& tag, std::string_view bytes) {
   add(now, tag);
 }
 
-std::vector<Pipeline::Held> Pipeline::take_held() {
-  std::vector<Held> all;
+std::vector<Pipeline::HeldBack> Pipeline::take_held() {
+  std::vector<HeldBack> all;
   const std::size_t late = std::exchange(late_, 0);
   for (std::string& bytes : std::exchange(held_, {})) {
     all.push_back({commands_.pop(), std::move(bytes), all.size() < late});
@@ -32,7 +32,7 @@ std::vector<Pipeline::Held> Pipeline::take_held() {
   return all;
 }
 
-void Pipeline::resume(const Held& held) {
+void Pipeline::resume(const HeldBack& held) {
   commands_.push(held.command);
   if (held.late) ++late_;
 }

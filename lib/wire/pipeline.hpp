@@ -31,7 +31,7 @@ class Pipeline {
     core::Time sent{};
     bool own = false;  ///< sent by the link itself; its answer is not reported
   };
-  struct Held {
+  struct HeldBack {
     Command command;
     std::string bytes;
     bool late = false;
@@ -48,9 +48,9 @@ class Pipeline {
   /// Adds a command whose bytes are not sent yet.
   void hold(core::Time now, const core::Tag& tag, std::string_view bytes);
   /// Takes out all commands, which must all be held.
-  std::vector<Held> take_held();
+  std::vector<HeldBack> take_held();
   /// Puts back a command that was held and is now sent, with its age.
-  void resume(const Held& held);
+  void resume(const HeldBack& held);
   /// The node has answered the oldest command, which is taken out.
   Command answer(core::Time now) {
     answered_ = now;

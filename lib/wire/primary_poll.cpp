@@ -10,7 +10,7 @@ namespace quorumlock::redis {
 namespace {
 
 /// Reads a reply {host, port}.
-std::optional<Address> address_in(const Reply& reply) {
+std::optional<HostPort> address_in(const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2) return std::nullopt;
   const std::string_view host = reply.elements[0].text;
   const bool brackets = host.find(':') != host.npos;
@@ -19,7 +19,7 @@ std::optional<Address> address_in(const Reply& reply) {
                           std::string(reply.elements[1].text);
   Result<Endpoint> endpoint = Endpoint::parse(url);
   if (!endpoint || !endpoint->login.empty() || endpoint->db != 0) return std::nullopt;
-  return Address{std::move(endpoint->host), endpoint->port};
+  return HostPort{std::move(endpoint->host), endpoint->port};
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ void PrimaryPoll::append_question(std::string& out) const {
 }
 
 void PrimaryPoll::on_reply(std::size_t sentinel, const Reply& reply) {
-  Answer answer;
+  Report answer;
   if (reply.type == Reply::Type::nil) {
     answer.why = "does not know the service";
   } else if (reply.type == Reply::Type::error) {
@@ -51,24 +51,24 @@ void PrimaryPoll::on_failed(std::size_t sentinel, std::string_view why) {
   count(sentinel, {.why = std::string(why)});
 }
 
-void PrimaryPoll::count(std::size_t sentinel, Answer answer) {
+void PrimaryPoll::count(std::size_t sentinel, Report answer) {
   if (answers_[sentinel].is_there) return;
   answers_[sentinel] = std::move(answer);
   answers_[sentinel].is_there = true;
-  const std::optional<Address>& reported = answers_[sentinel].reported;
+  const std::optional<HostPort>& reported = answers_[sentinel].reported;
   const int needed = core::quorum_of(static_cast<int>(answers_.size()));
   if (reported && reports_of(*reported) >= needed) primary_ = reported;
 }
 
-int PrimaryPoll::reports_of(const Address& address) const {
-  return static_cast<int>(std::ranges::count(answers_, std::optional(address), &Answer::reported));
+int PrimaryPoll::reports_of(const HostPort& address) const {
+  return static_cast<int>(std::ranges::count(answers_, std::optional(address), &Report::reported));
 }
 
 bool PrimaryPoll::is_decided() const {
   if (primary_) return true;
-  const auto silent = static_cast<int>(std::ranges::count(answers_, false, &Answer::is_there));
+  const auto silent = static_cast<int>(std::ranges::count(answers_, false, &Report::is_there));
   int most = 0;
-  for (const Answer& answer : answers_) {
+  for (const Report& answer : answers_) {
     if (answer.reported) most = std::max(most, reports_of(*answer.reported));
   }
   return most + silent < core::quorum_of(static_cast<int>(answers_.size()));
@@ -92,7 +92,7 @@ std::string PrimaryPoll::awaited() const {
 }
 
 std::string PrimaryPoll::text_of(std::size_t sentinel) const {
-  const Answer& answer = answers_[sentinel];
+  const Report& answer = answers_[sentinel];
   const std::string name = sentinels_->addresses[sentinel].text();
   if (answer.is_there) {
     return name + ' ' + (answer.reported ? "reports " + answer.reported->text() : answer.why);

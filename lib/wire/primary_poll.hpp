@@ -30,7 +30,7 @@ class PrimaryPoll {
   void on_failed(std::size_t sentinel, std::string_view why);
 
   /// The address that a majority reports.
-  [[nodiscard]] const std::optional<Address>& primary() const { return primary_; }
+  [[nodiscard]] const std::optional<HostPort>& primary() const { return primary_; }
   /// Whether there is a primary, or can be none any more.
   [[nodiscard]] bool is_decided() const;
   /// A clause with what each Sentinel said, for when no address has a majority.
@@ -39,19 +39,19 @@ class PrimaryPoll {
   [[nodiscard]] std::string awaited() const;
 
  private:
-  struct Answer {
+  struct Report {
     bool is_there = false;
-    std::optional<Address> reported = {};
+    std::optional<HostPort> reported = {};
     std::string why = {};  ///< nothing was reported; before that, whom its connection waits for
   };
 
-  void count(std::size_t sentinel, Answer answer);
-  [[nodiscard]] int reports_of(const Address& address) const;
+  void count(std::size_t sentinel, Report answer);
+  [[nodiscard]] int reports_of(const HostPort& address) const;
   [[nodiscard]] std::string text_of(std::size_t sentinel) const;
 
   const Sentinels* sentinels_;
-  std::vector<Answer> answers_;
-  std::optional<Address> primary_;
+  std::vector<Report> answers_;
+  std::optional<HostPort> primary_;
 };
 
 }  // namespace quorumlock::redis

@@ -18,27 +18,27 @@
 namespace quorumlock::redis {
 
 /// The functions that hiredis's reader calls for each object. An object is named by its index in
-/// nodes_ plus one, since null means out of memory, which correctly makes the reader give up.
+/// parts_ plus one, since null means out of memory, which correctly makes the reader give up.
 struct ReplyBuilder {
   /// How many arrays an array may be in. No reply of ours is nested deeply, and hiredis 1.0 and
   /// later have no such limit of their own.
   static constexpr int deepest = 8;
 
-  static void* place(const redisReadTask* task, ReplyReader::Node node) {
+  static void* place(const redisReadTask* task, ReplyReader::Part part) {
     auto& reader = *static_cast<ReplyReader*>(task->privdata);
     std::size_t index = 0;
     if (task->parent != nullptr) {
       const auto parent = reinterpret_cast<std::uintptr_t>(task->parent->obj) - 1;
-      index = reader.nodes_[parent].first_child + static_cast<std::size_t>(task->idx);
+      index = reader.parts_[parent].first_child + static_cast<std::size_t>(task->idx);
     } else {
-      reader.nodes_.resize(1);
+      reader.parts_.resize(1);
     }
-    if (node.children > 0) {
-      node.first_child = reader.nodes_.size();
-      if (node.first_child + node.children > ReplyReader::max_elements) return nullptr;
-      reader.nodes_.resize(node.first_child + node.children);
+    if (part.children > 0) {
+      part.first_child = reader.parts_.size();
+      if (part.first_child + part.children > ReplyReader::max_elements) return nullptr;
+      reader.parts_.resize(part.first_child + part.children);
     }
-    reader.nodes_[index] = node;
+    reader.parts_[index] = part;
     return reinterpret_cast<void*>(index + 1);
   }
 
@@ -169,7 +169,7 @@ void ReplyReader::reset() {
   if (reader_ == nullptr) throw std::bad_alloc();
   reader_->privdata = this;
   drop_short();
-  nodes_.clear();
+  parts_.clear();
   text_.clear();
   finished_ = false;
   unread_ = 0;
@@ -256,7 +256,7 @@ const Reply* ReplyReader::next() {
   drop_short();
   if (idle()) return nullptr;
   if (finished_) {
-    nodes_.clear();
+    parts_.clear();
     text_.clear();
     finished_ = false;
   }
@@ -276,12 +276,12 @@ const Reply* ReplyReader::next() {
     return nullptr;
   }
   unread_ = reader_->len - reader_->pos;
-  replies_.resize(nodes_.size());
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const Node& node = nodes_[i];
+  replies_.resize(parts_.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
     replies_[i] =
-        Reply{node.type, node.integer, std::string_view(text_).substr(node.text_at, node.text_size),
-              std::span(replies_).subspan(node.first_child, node.children)};
+        Reply{part.type, part.integer, std::string_view(text_).substr(part.text_at, part.text_size),
+              std::span(replies_).subspan(part.first_child, part.children)};
   }
   finished_ = true;  // the views point into text_, which is emptied when the next reply begins
   return replies_.data();

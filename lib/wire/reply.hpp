@@ -58,7 +58,7 @@ class ReplyReader {
 
  private:
   friend struct ReplyBuilder;
-  struct Node {
+  struct Part {
     Reply::Type type;
     std::int64_t integer;
     std::size_t text_at, text_size;
@@ -80,9 +80,9 @@ class ReplyReader {
   std::string short_;         // bytes fed while hiredis's reader has nothing
   std::size_t short_at_ = 0;  // how many of them were read
   std::unique_ptr<redisReader, Free> reader_;
-  std::vector<Node> nodes_;  // nodes of the reply being read; an array's children are consecutive
-  std::string text_;         // the text of all nodes
-  std::vector<Reply> replies_;  // the finished reply, node for node
+  std::vector<Part> parts_;  // parts of the reply being read; an array's children are consecutive
+  std::string text_;         // the text of all parts
+  std::vector<Reply> replies_;  // the finished reply, part for part
   bool finished_ = false;       // replies_ is what next() last gave
   std::size_t most_bytes_;      // the limit of one reply
   std::size_t unread_ = 0;      // bytes fed since the last complete reply

@@ -139,7 +139,7 @@ class LinkHarness {
     require(!takes || connected_, "it is up without a connection");
     state_ = changed.state;
   }
-  void take(const Link::Answer& answer) {
+  void take(const Link::Answered& answer) {
     const Vote vote = answer.answer.vote;
     require(answer.tag.claim.index < commands_.size(), "an answer belongs to no command");
     require(!std::exchange(commands_[answer.tag.claim.index].answered, true),

@@ -50,7 +50,7 @@ class Scaling : public ::testing::Test {
     const core::Placement placement(names, loops, "");
     for (int i = 0;; ++i) {
       std::string resource = key + more + "/" + std::to_string(i);
-      if (placement.of(resource) == core::Placement::Place{group, loop}) return resource;
+      if (placement.of(resource) == core::Placement::Home{group, loop}) return resource;
     }
   }
 

@@ -220,7 +220,7 @@ RULES = [
      ("lib/lock/a.cpp", "const char* path = std::getenv(name);\n"),
      ("lib/lock/a.cpp", "// getenv is not for us\n")),
     (never_says(CORE, THREADS, "the core runs on one thread and does not know which",
-                allowed=("lib/lock/names.hpp",)),  # holders on any thread keep names, too
+                allowed=("lib/lock/key_and_token.hpp",)),  # holders on any thread keep names, too
      ("lib/lock/a.cpp", "std::mutex mutex;\n"),
      ("lib/lock/a.cpp", "/* no mutex */ int threads;\n")),
     (never_says("tests/", SLEEPS, "a test waits for what it needs (support/eventually.hpp)",

@@ -260,7 +260,7 @@ class LinkDriver {
     if (compares) link.follow(now, all_agree(members(), refusal));
   }
   void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
-  void take(const redis::Link::Answer& answer) {
+  void take(const redis::Link::Answered& answer) {
     said_.push_back(std::to_string(answer.tag.claim.index) + " " +
                     std::string(describe(answer.answer.vote)));
     if (answer.answer.vote == Vote::granted) {

@@ -69,7 +69,7 @@ TEST(Claims, SharedNamesDoNotChange) {
   // A lease keeps the names of a claim that is gone while other claims come and go, until reuse().
   Claims claims;
   const ClaimId id = claims.take("orders:42", token);
-  Names lease = claims[id].names;
+  KeyAndToken lease = claims[id].names;
   claims.give_back(id);
   for (int i = 0; i < 3; ++i) claims.give_back(claims.take("another", std::string(40, 'b')));
   EXPECT_EQ(lease.key(), "orders:42");

@@ -16,7 +16,7 @@ TEST(OwnerToken, IsFortyDigitsAndTheLabel) {
   test::SeededRandom random(1);
   TokenMaker maker("web-3:812", random);
   const std::string first(maker.draw());
-  const OwnerToken owner = OwnerToken::read(first);
+  const TokenParts owner = TokenParts::read(first);
   EXPECT_EQ(owner.digits.size(), 40U);
   EXPECT_EQ(owner.label, "web-3:812");
   EXPECT_EQ(first, std::string(owner.digits) + "@web-3:812");
@@ -34,11 +34,11 @@ TEST(OwnerToken, ALabelIsPrintableAndShort) {
 TEST(OwnerToken, OfAnotherLibraryIsNotTakenApart) {
   for (const std::string& other : {std::string(), digits.substr(1), digits + "0", digits + ":label",
                                    std::string(40, 'g'), "label@" + digits, std::string(40, 'A')}) {
-    EXPECT_EQ(OwnerToken::read(other).digits, "") << other;
-    EXPECT_EQ(OwnerToken::read(other).label, "") << other;
+    EXPECT_EQ(TokenParts::read(other).digits, "") << other;
+    EXPECT_EQ(TokenParts::read(other).label, "") << other;
   }
-  EXPECT_EQ(OwnerToken::read(digits).digits, digits);
-  EXPECT_EQ(OwnerToken::read(digits + "@").label, "");
+  EXPECT_EQ(TokenParts::read(digits).digits, digits);
+  EXPECT_EQ(TokenParts::read(digits + "@").label, "");
 }
 
 TEST(OwnerToken, AWaiterHasALabelAfterItsName) {

@@ -98,7 +98,7 @@ TEST(Placement, LoopsAreEvenInEachGroup) {
   const Placement placement({"a", "b"}, 3, "locks:");
   std::map<std::pair<std::size_t, std::size_t>, int> count;
   for (int i = 0; i < many; ++i) {
-    const Placement::Place place = placement.of(seat(i));
+    const Placement::Home place = placement.of(seat(i));
     ASSERT_LT(place.loop, 3U);
     ++count[{place.group, place.loop}];
     ASSERT_EQ(placement.of("{" + seat(i) + "}:x"), placement.of("{" + seat(i) + "}:y"));
@@ -108,8 +108,8 @@ TEST(Placement, LoopsAreEvenInEachGroup) {
 }
 
 TEST(Placement, AnOnlyGroupAndAnOnlyLoopHaveEveryLock) {
-  EXPECT_EQ(Placement({""}, 1, "").of("orders:42"), (Placement::Place{0, 0}));
-  EXPECT_EQ(Placement({"north"}, 1, "").of("orders:42"), (Placement::Place{0, 0}));
+  EXPECT_EQ(Placement({""}, 1, "").of("orders:42"), (Placement::Home{0, 0}));
+  EXPECT_EQ(Placement({"north"}, 1, "").of("orders:42"), (Placement::Home{0, 0}));
   EXPECT_EQ(Placement({"north"}, 4, "").of("orders:42").group, 0U);
 }
 

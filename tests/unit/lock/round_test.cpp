@@ -20,7 +20,7 @@ class RoundTest : public ::testing::Test {
     ballot.begin(0);
   }
   bool answer(int node, CommandKind kind, Vote vote, std::uint64_t fence = 0, bool shared = false) {
-    return round.count(node, {kind, vote, fence, shared, {}}, &ballot, random);
+    return round.count({node, kind, vote, fence, {}, Duration::max()}, shared, &ballot, random);
   }
   bool grant(int node, std::uint64_t fence) {
     return answer(node, CommandKind::acquire, Vote::granted, fence);

@@ -47,7 +47,7 @@ class SenderTest : public ::testing::Test {
   int answers_to_batches(int node) {
     int count = 0;
     while (const redis::Link::Event* event = driver.links.link(node).next(driver.now)) {
-      if (const auto* answer = std::get_if<redis::Link::Answer>(event)) {
+      if (const auto* answer = std::get_if<redis::Link::Answered>(event)) {
         EXPECT_TRUE(Sender::is_batch(answer->tag.kind));
         slots.insert(answer->tag.claim.index);
         sender.on_answer(node, answer->tag, answer->answer, answer->reply);

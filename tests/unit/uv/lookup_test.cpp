@@ -13,8 +13,8 @@ namespace {
 
 struct Heard final : Lookup::Listener {
   void on_part(const std::vector<Address>&) override {}
-  void on_answer(const Answer& its) override { answer = its; }
-  std::optional<Answer> answer;
+  void on_answer(const Resolved& its) override { answer = its; }
+  std::optional<Resolved> answer;
 };
 
 TEST(LookupTest, WithoutADescriptorNothingIsSaidOfTheName) {

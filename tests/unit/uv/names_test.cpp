@@ -30,7 +30,7 @@ struct Resolver {
 
   int lookups = 0;
   Asked* asked = nullptr;
-  std::optional<Answer> at_once;  ///< as from the hosts file
+  std::optional<Resolved> at_once;  ///< as from the hosts file
 };
 
 std::vector<Address> addresses(const std::vector<std::string>& texts) {
@@ -39,14 +39,14 @@ std::vector<Address> addresses(const std::vector<std::string>& texts) {
   return all;
 }
 
-Answer answer_with(const std::vector<std::string>& texts) {
+Resolved answer_with(const std::vector<std::string>& texts) {
   return {addresses(texts), true, true};
 }
 
 /// Writes down what it is told.
 struct Seeking final : Name::Seeker {
   void on_addresses(std::span<const Address> some) override { told += "some:" + text_of(some); }
-  void on_answer(const Answer& answer) override {
+  void on_answer(const Resolved& answer) override {
     told += "all:" + text_of(answer.addresses) + answer.why;
   }
   static std::string text_of(std::span<const Address> some) {
@@ -123,7 +123,7 @@ TEST_F(NamesTest, AnAnswerForOneFamilySaysNothingOfTheOther) {
   // The question for IPv6 addresses was not answered.
   name->worked(addresses({"::2"}).front());
   seek(first);
-  Answer half{addresses({"10.0.0.1"}), true, false};
+  Resolved half{addresses({"10.0.0.1"}), true, false};
   EXPECT_FALSE(half.lacks(addresses({"::2"}).front()));
   EXPECT_TRUE(half.lacks(addresses({"10.0.0.2"}).front()));
   resolver.asked->listener->on_answer(half);
@@ -141,7 +141,7 @@ TEST_F(NamesTest, PartOfAnAnswerIsUsedAtOnce) {
 }
 
 TEST_F(NamesTest, AFailureIsNotKept) {
-  Answer none;
+  Resolved none;
   none.why = "no luck";
   resolver.at_once = none;
   EXPECT_EQ(seek(first), "all:. no luck");

@@ -70,7 +70,7 @@ class SocketOfAName : public ::testing::Test {
     loop.run();
   }
   void say(const std::vector<std::string>& texts) {
-    Answer answer{{}, true, true};
+    Resolved answer{{}, true, true};
     for (const std::string& text : texts) answer.addresses.push_back(*Address::parse(text));
     listener->on_answer(answer);
   }

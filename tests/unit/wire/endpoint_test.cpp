@@ -102,7 +102,7 @@ TEST(Endpoint, ReadsTls) {
 TEST(Endpoint, ReadsSentinelsWithTls) {
   const Endpoint endpoint = parsed("rediss+sentinel://u:hunter2@b,a:1/s/3");
   EXPECT_EQ(endpoint.tls, TlsOptions());
-  EXPECT_EQ(endpoint.sentinels->addresses, (std::vector<Address>{{"a", 1}, {"b", 26379}}));
+  EXPECT_EQ(endpoint.sentinels->addresses, (std::vector<HostPort>{{"a", 1}, {"b", 26379}}));
   EXPECT_EQ(endpoint.name(), "rediss+sentinel://a:1,b:26379/s/3");
   EXPECT_EQ(endpoint.member_name("locks-1"), "locks-1/3");
   EXPECT_FALSE(parsed("redis+sentinel://a/s").tls.has_value());

@@ -117,7 +117,7 @@ TEST_F(PipelineTest, HeldCommandsKeepTheirAgeAndTheirLateness) {
   pipeline.hold(now + 100ms, numbered(2), "second");
   pipeline.hold(now + 200ms, numbered(3), "third");
   pipeline.next_overdue(now + 500ms);
-  const std::vector<Pipeline::Held> held = pipeline.take_held();
+  const std::vector<Pipeline::HeldBack> held = pipeline.take_held();
   ASSERT_EQ(held.size(), 3U);
   EXPECT_TRUE(pipeline.empty());
   EXPECT_FALSE(pipeline.is_stalled());

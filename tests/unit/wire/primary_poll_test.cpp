@@ -11,7 +11,7 @@
 namespace quorumlock::test {
 namespace {
 
-using redis::Address;
+using redis::HostPort;
 using redis::PrimaryPoll;
 using redis::Reply;
 
@@ -42,7 +42,7 @@ TEST_F(PrimaryPollTest, AMajorityDecides) {
   EXPECT_FALSE(poll.is_decided());
   reports(1, "10.0.0.2", "6380");
   EXPECT_TRUE(poll.is_decided());
-  EXPECT_EQ(poll.primary(), (Address{"10.0.0.2", 6380}));
+  EXPECT_EQ(poll.primary(), (HostPort{"10.0.0.2", 6380}));
 }
 
 TEST_F(PrimaryPollTest, WithoutAMajorityThereIsNoPrimaryAsSoonAsThatIsCertain) {
@@ -81,7 +81,7 @@ TEST_F(PrimaryPollTest, ASentinelHasOneVote) {
   reports(0, "10.0.0.1", "6379");
   EXPECT_FALSE(poll.is_decided());
   reports(1, "10.0.0.1", "6379");
-  EXPECT_EQ(poll.primary(), (Address{"10.0.0.1", 6379}));
+  EXPECT_EQ(poll.primary(), (HostPort{"10.0.0.1", 6379}));
 }
 
 TEST_F(PrimaryPollTest, AnAnswerThatIsNotAnAddressIsNotAVote) {
@@ -107,7 +107,7 @@ TEST_F(PrimaryPollTest, AnAnswerThatIsNotAnAddressIsNotAVote) {
 TEST_F(PrimaryPollTest, AnIpv6AddressIsOneAddressInAllItsSpellings) {
   reports(0, "0:0:0:0:0:0:0:1", "6379");
   reports(1, "::1", "6379");
-  EXPECT_EQ(poll.primary(), (Address{"::1", 6379}));
+  EXPECT_EQ(poll.primary(), (HostPort{"::1", 6379}));
 }
 
 }  // namespace

@@ -13,18 +13,18 @@ namespace quorumlock::core {
 /// A lock's key and an owner token, in one piece of memory that the engine's claim and the user's
 /// lease share. The text does not change while it is shared; copies may be read and dropped on any
 /// thread.
-class Names {
+class KeyAndToken {
  public:
-  Names() noexcept = default;
-  Names(const Names& other) noexcept : block_(other.block_) {
+  KeyAndToken() noexcept = default;
+  KeyAndToken(const KeyAndToken& other) noexcept : block_(other.block_) {
     if (block_ != nullptr) block_->sharers.fetch_add(1, std::memory_order_relaxed);
   }
-  Names(Names&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
-  Names& operator=(Names other) noexcept {
+  KeyAndToken(KeyAndToken&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  KeyAndToken& operator=(KeyAndToken other) noexcept {
     std::swap(block_, other.block_);
     return *this;
   }
-  ~Names() {
+  ~KeyAndToken() {
     if (block_ == nullptr || block_->sharers.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     block_->~Block();
     ::operator delete(block_);
@@ -34,7 +34,7 @@ class Names {
   void assign(std::string_view key, std::string_view token) {
     const std::size_t size = key.size() + token.size();
     if (block_ == nullptr || block_->room < size) {
-      *this = Names();
+      *this = KeyAndToken();
       block_ = ::new (::operator new(sizeof(Block) + size)) Block;
       block_->room = static_cast<std::uint32_t>(size);
     }
