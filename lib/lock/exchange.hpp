@@ -34,23 +34,27 @@ class Exchange {
   void open_round(Time now, Claim& claim, Duration ttl);
   /// Asks all these nodes at once, and records for each other node why it was not asked.
   void send_round(ClaimId id, CommandKind kind, NodeSet to);
-  /// Sends one more command of a claim; a release is queued if there is no room for it.
+  /// Sends one more command of a claim; a raise or a release is queued without room.
   void send(ClaimId id, const Tag& tag, NodeSet to);
   /// Puts out entries for the lines; counts them as unanswered.
   void send(SendEntries&& entries);
   /// Sends a release whose answers are not counted.
   void clean_up(ClaimId id, NodeSet to) { send(id, Tag{id, uncounted, CommandKind::release}, to); }
-  /// Sends the first of the queued releases; there is one.
-  void send_queued_release();
+  /// Sends the first of the queued raises and releases; there is one.
+  void send_queued_follow_up();
   /// Whether a round may begin: see Admission::has_room().
   [[nodiscard]] bool has_room() {
     if (admission.full().empty()) [[likely]]
       return true;
     return admission.has_room(nodes.voters(now), nodes.majority().votes());
   }
-  /// Those of these nodes that keep up with the others: see Admission::crowded().
+  /// Those of these nodes that keep up with the others: see Admission::crowded(). If these nodes
+  /// are too few for a quorum, their answers win nothing, and only those with room are asked.
   [[nodiscard]] NodeSet at_leisure(NodeSet of) const {
-    return admission.full().empty() ? of : of - admission.crowded();
+    if (admission.full().empty()) [[likely]]
+      return of;
+    const bool too_few = of.size() < nodes.majority().votes();
+    return of - (too_few ? admission.full() : admission.crowded());
   }
   /// Whether what a waiter wants may be sent at once.
   [[nodiscard]] bool is_at_leisure() { return admission.empty() && has_room(); }

@@ -73,7 +73,9 @@ void Leases::renew(Time now, ClaimId id, Duration ttl) {
   if (tally.granted() != Verdict::won) claim.held.replaced = {claim.round.number(), tally.gone()};
   exchange_.open_round(now, claim, ttl);
   claim.next_try = never;
-  exchange_.send_round(id, CommandKind::renew, exchange_.nodes.voters(now));
+  NodeSet to = exchange_.nodes.voters(now);
+  if (to.size() < exchange_.nodes.majority().votes()) to = exchange_.at_leisure(to);
+  exchange_.send_round(id, CommandKind::renew, to);
   schedule(id);
   judge(now, id, claim);
 }

@@ -326,6 +326,48 @@ TEST_F(AcquisitionsBurst, ARenewalGoesFirst) {
   EXPECT_EQ(driver_.only<Sent>().command.tag.claim, held);
 }
 
+TEST_F(AcquisitionsBurst, ARenewalThatCannotWinIsSentOnlyWhereThereIsRoom) {
+  // Two of three nodes go away while the renewal of another lease is due: the third gets one such
+  // renewal, and not another one at each pause for as long as it says nothing.
+  EngineDriver driver(few_out(1));
+  driver.hold(ten_seconds);
+  driver.forget_seen();
+  for (const int node : {1, 2}) driver.lose(node);
+  driver.pass_until(at(validity - 1s));
+  EXPECT_EQ(driver.count(CommandKind::renew), 1U);
+  driver.forget_seen();
+  for (const int node : {1, 2}) driver.link(node, LinkState::up);
+  driver.pass_until(at(validity - 500ms));
+  EXPECT_GE(driver.count(CommandKind::renew), 1U) << "a quorum can be asked again";
+}
+
+TEST_F(AcquisitionsBurst, ARaiseWaitsForRoomOnNodesThatBecameSlow) {
+  // All first attempts are sent at once, and then the nodes become slow. Each attempt that asks for
+  // a raise takes its place in the queue of the client, after what is under way.
+  EngineDriver driver(few_out(16, true));
+  driver.pass_until(at(1s));
+  const core::Time begun = driver.now;
+  for (int number = 0; number < 20; ++number) {
+    driver.acquire(static_cast<core::UserId>(number), ten_seconds, 20s, key_of(number));
+  }
+  const auto grant = [&](int node, std::uint64_t fence) {
+    core::Answer granted{Vote::granted};
+    granted.fence = fence;
+    granted.asked = begun;
+    driver.reply(node, granted);
+  };
+  driver.pass_until(begun + 1ms);
+  for (const int node : {0, 1}) grant(node, 5);
+  driver.pass_until(begun + 400ms);
+  grant(0, 5);
+  grant(1, 9);
+  EXPECT_EQ(driver.count(CommandKind::raise), 0U) << "the windows are half as wide as before";
+  for (int more = 0; more < 8; ++more) {
+    for (const int node : {0, 1}) grant(node, 5);
+  }
+  EXPECT_GT(driver.count(CommandKind::raise), 0U);
+}
+
 TEST_F(AcquisitionsBurst, AReleaseGoesBeforeAttempts) {
   const core::ClaimId held = driver_.hold(ten_seconds);
   ask(5, 100s);
