@@ -50,7 +50,7 @@ class Soak : public FiveNodes {
   void stays_flat(const std::function<void(int)>& run) {
     run(300);
     std::string growths;
-    for (int round = 0; round < 5; ++round) {
+    for (int round = 0; round < 20; ++round) {
       const std::size_t before = bytes_at_rest();
       run(cycles());
       const std::size_t after = bytes_at_rest();
