@@ -56,7 +56,8 @@ class OnceInquiry final : public detail::Inquiry {
         return finish(driver, query_.is_done());
       case core::Verdict::lost: break;
     }
-    if (query_.hopeless() || is_over(now + pause_)) return fail(driver);
+    const bool gone = query_.tally().certainly_gone();
+    if (gone || query_.hopeless() || is_over(now + pause_)) return fail(driver);
     driver.inquiries().wake_at(*this, now + pause_);
   }
 
@@ -117,6 +118,7 @@ Result<bool> ask(Coordinator& coordinator, const char* call, const Lease& lease,
   const std::string name = lease.resource();
   return detail::wait_for<Result<bool>>([&](auto handler) {
     OnceQuery::Goal goal{.key = router->options().key_prefix + name,
+                         .owner = lease.owner_token(),
                          .fence = lease.fencing_token(),
                          .keep = options.keep,
                          .period = period,

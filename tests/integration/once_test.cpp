@@ -80,6 +80,20 @@ TEST_F(OncePerPeriod, ARunThatLosesItsLeaseIsRepeated) {
   EXPECT_EQ(coordinator.once(key, 3, {.wait = 20s}, counted()).value(), Once::ran);
 }
 
+TEST_F(OncePerPeriod, ARunWhoseLockWasReleasedByTokenIsRepeated) {
+  // Nobody else has had the lock, so that the fencing counters do not show it.
+  Coordinator other = connect();
+  const Result<Once> lost = coordinator.once(key, 3, [&](Lease& lease) {
+    EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+    EXPECT_TRUE(ok(other.release(key, lease.owner_token())));
+    EXPECT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 0; }));
+    EXPECT_TRUE(lease.is_valid());
+  });
+  EXPECT_TRUE(fails_with(lost, Errc::lost));
+  EXPECT_EQ(noted("3"), 0);
+  EXPECT_EQ(other.once(key, 3, {.wait = 20s}, counted()).value(), Once::ran);
+}
+
 TEST_F(OncePerPeriod, ARunOfWhichNoQuorumTakesTheRecordIsLost) {
   // Most nodes have had a later holder, which this one has not noticed.
   const Result<Once> lost =

@@ -131,7 +131,9 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {raised_for_anybody, &raise_script, "if not ours then return {3, greatest, time} end", ""},
 
       // Once per period.
-      {once_of_a_former_holder, &once_script, "if found[2] ~= ARGV[1] then return {3, 0, time} end",
+      {once_of_a_former_holder, &once_script,
+       "if found[2] ~= ARGV[1] or redis.pcall('GETRANGE', KEYS[3], '0', '127') ~= ARGV[4] then "
+       "return {3, 0, time} end",
        ""},
 
       // Renewal.
