@@ -185,7 +185,7 @@ Awaitable<Result<std::optional<Leader>>> Election::co_leader() {
 Result<void> Election::observe(std::stop_token stop, Handler<std::optional<Leader>> handler) {
   detail::check_handler(handler, "observe");
   if (runtime_ == nullptr) return coordinator_gone("observe");
-  if (runtime_->forked()) return runtime_->closed_error("observe");
+  if (runtime_->is_closed()) return runtime_->closed_error("observe");
   const detail::Cluster& cluster = runtime_->cluster();
   if (Result<void> fine = detail::check_resource(cluster.options, name_); !fine) return fine;
   const auto watch = std::make_shared<detail::LeaderWatch>(name_, std::move(handler));

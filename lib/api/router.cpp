@@ -332,7 +332,7 @@ Stats Router::stats() const {
 }
 
 Result<void> Router::set_nodes(const std::optional<std::string>& group, Nodes nodes) {
-  if (forked()) return closed_error("set the nodes");
+  if (any().is_closed()) return closed_error("set the nodes");
   const std::lock_guard<std::mutex> lock(listing_);
   if (!group && groups_ > 1) {
     return refusal("there are " + std::to_string(groups_) +

@@ -228,6 +228,7 @@ void Runtime::async_close(detail::Handler<> handler) {
     if (handler) handler();
     return;
   }
+  closing_.store(true, std::memory_order_relaxed);
   auto task = std::make_unique<CloseTask>();
   task->handler = std::move(handler);
   post(task.release());

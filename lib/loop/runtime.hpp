@@ -43,6 +43,10 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   /// Returns true in a child that was forked off after this was made: there the runtime must not be
   /// used.
   [[nodiscard]] bool forked() const { return fork_.forked(); }
+  /// Whether calls are refused: in such a child, and since async_close() or the loop's end.
+  [[nodiscard]] bool is_closed() const {
+    return forked() || closing_.load(std::memory_order_relaxed) || inbox_.closed();
+  }
   /// Throws closed_error(call) in such a child.
   void refuse_in_child(std::string_view call) const;
   [[nodiscard]] bool on_loop() const {
@@ -99,6 +103,7 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   const std::shared_ptr<LoopThreads> threads_;
   std::atomic<ThreadNumber>& loop_thread_;  // this loop's entry in threads_
   Inbox inbox_;
+  std::atomic<bool> closing_{false};
   std::unique_ptr<Driver> driver_;  // used only on the loop
   mutable std::mutex keeping_;
   Stats last_stats_;                        ///< the engine's statistics when they were last kept

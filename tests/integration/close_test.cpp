@@ -4,6 +4,8 @@
 #include <thread>
 #include <vector>
 
+#include <quorumlock/election.hpp>
+
 #include "integration/fixture.hpp"
 
 namespace quorumlock::test {
@@ -23,6 +25,9 @@ class Close : public FiveNodes {
     EXPECT_TRUE(fails_with(coordinator.release(key, OwnerToken("t")), Errc::closed));
     EXPECT_TRUE(fails_with(coordinator.inspect(key), Errc::closed));
     EXPECT_TRUE(fails_with(coordinator.with_lock(key, {}, [](Lease&) {}), Errc::closed));
+    EXPECT_TRUE(fails_with(coordinator.set_nodes(options().nodes), Errc::closed));
+    Election election(coordinator, key);
+    EXPECT_TRUE(fails_with(election.observe([](const auto&) {}), Errc::closed));
   }
 };
 
