@@ -101,6 +101,14 @@ Result<std::vector<Cluster>> Cluster::from(Options options) {
 }
 
 Result<Request> request_of(const Options& options, const LockOptions& asked) {
+  if (asked.mode && *asked.mode != LockMode::exclusive && *asked.mode != LockMode::shared) {
+    return refusal("mode is " + std::to_string(static_cast<int>(*asked.mode)) +
+                   ": it must be LockMode::exclusive or LockMode::shared");
+  }
+  if (asked.order && *asked.order != WaitOrder::fifo && *asked.order != WaitOrder::unordered) {
+    return refusal("order is " + std::to_string(static_cast<int>(*asked.order)) +
+                   ": it must be WaitOrder::fifo or WaitOrder::unordered");
+  }
   Request request;
   request.wait = asked.wait.value_or(options.wait);
   // The default is the order of arrival, unless nothing but plain SETs is wanted.

@@ -57,8 +57,11 @@ TEST_F(RunOnce, ARunThatLosesItsLockIsRepeated) {
 }
 
 TEST_F(RunOnce, WrongCommandLinesAreRefused) {
-  EXPECT_EQ(once("soon").code, 64);
-  EXPECT_EQ(once("-1").code, 64);
+  for (const std::string text : {"soon", "-1", "7.5", "", "18446744073709551616"}) {
+    const Ended refused = once(text);
+    EXPECT_EQ(refused.code, 64) << text;
+    EXPECT_THAT(refused.err, HasSubstr("--once is \"" + text + "\": it must be")) << text;
+  }
   const Ended great = once("9007199254740992");
   EXPECT_EQ(great.code, 64);
   EXPECT_THAT(great.err, HasSubstr("the period is 9007199254740992: it must be below 2^53"));

@@ -59,6 +59,7 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"run", "--bogus", "x", "--", "true"}, "--bogus"},
       {{"run", "--ttl", "100ms", "x", "--", "true"}, "stop_margin"},
       {{"run", "--failure-exit-code", "256", "x", "--", "true"}, "--failure-exit-code"},
+      {{"--failure-exit-code", "9", "run", "x", "--", "true"}, "stands before its command"},
       {{"run", "--permits", "0", "x", "--", "true"}, "--permits"},
       {{"run", "--once", "x", "a", "--", "true"}, "--once"},
       {{"run", "--once", "2", "--shared", "x", "--", "true"}, "--once excludes --shared"},

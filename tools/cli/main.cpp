@@ -74,6 +74,9 @@ void check_words(const CLI::App& app, bool options) {
   for (const std::string& word : app.remaining(true)) {
     if (options && !word.starts_with('-')) continue;
     const std::string name = word.substr(0, word.find('='));
+    if (name.starts_with('-') && given->get_option_no_throw(name) != nullptr) {
+      throw Failure::usage(name + " stands before its command: give it after " + path);
+    }
     const std::string meant = did_you_mean(name, *given);
     if (meant.empty()) continue;
     throw Failure::usage(path + " has no " + (name.starts_with('-') ? "option " : "command ") +

@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <string_view>
+#include <system_error>
 
 #include <quorumlock/options.hpp>
 #include <quorumlock/semaphore.hpp>
@@ -200,8 +202,18 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
       ->check(CLI::Range(1, static_cast<int>(Semaphore::max_capacity)))
       ->type_name("K");
   command
-      .add_option_function<std::uint64_t>(
-          "--once", [asked](std::uint64_t period) { asked->period = period; },
+      .add_option_function<std::string>(
+          "--once",
+          [asked](const std::string& text) {
+            std::uint64_t period = 0;
+            const char* const end = text.data() + text.size();
+            const auto [parsed, error] = std::from_chars(text.data(), end, period);
+            if (parsed != end || error != std::errc()) {
+              throw Failure::usage("--once is \"" + text +
+                                   "\": it must be a whole number below 2^53, such as 20261201");
+            }
+            asked->period = period;
+          },
           "run CMD only if this period of RESOURCE, or a later one, has not been done: a number "
           "that grows, such as $(date +%Y%m%d)")
       ->type_name("PERIOD");

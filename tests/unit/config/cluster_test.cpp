@@ -125,6 +125,13 @@ TEST(ClusterRequest, OverridesTheOptions) {
   EXPECT_TRUE(request.traced);
 }
 
+TEST(ClusterRequest, RefusesValuesThatAnEnumDoesNotHave) {
+  EXPECT_TRUE(starts(error_of(detail::request_of(usual(), {.mode = static_cast<LockMode>(7)})),
+                     "mode is 7: it must be LockMode::exclusive"));
+  EXPECT_TRUE(starts(error_of(detail::request_of(usual(), {.order = static_cast<WaitOrder>(7)})),
+                     "order is 7: it must be WaitOrder::fifo"));
+}
+
 TEST(ClusterRequest, TakesBackTheLimitsOfTheOptions) {
   Options options = usual();
   options.max_hold = 1min;
