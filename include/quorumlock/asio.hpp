@@ -27,6 +27,7 @@
 /// live until the operation has completed.
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -141,6 +142,27 @@ auto async_acquire_all(Coordinator& coordinator, Resources resources, LockOption
         return coordinator.co_acquire_all(resources, options);
       });
 }
+template <class Token>
+auto async_acquire_all(Coordinator& coordinator, Resources resources, Token&& token) {
+  return async_acquire_all(coordinator, std::move(resources), LockOptions(),
+                           std::forward<Token>(token));
+}
+/// Coordinator::async_acquire_permit(): void(error_code, Lease).
+template <class Token>
+auto async_acquire_permit(Coordinator& coordinator, std::string resource, std::ptrdiff_t capacity,
+                          LockOptions options, Token&& token) {
+  return detail::initiate<Lease, detail::OnCancel::stop>(
+      std::forward<Token>(token),
+      [&coordinator, resource = std::move(resource), capacity, options] {
+        return coordinator.co_acquire_permit(resource, capacity, options);
+      });
+}
+template <class Token>
+auto async_acquire_permit(Coordinator& coordinator, std::string resource, std::ptrdiff_t capacity,
+                          Token&& token) {
+  return async_acquire_permit(coordinator, std::move(resource), capacity, LockOptions(),
+                              std::forward<Token>(token));
+}
 
 /// Coordinator::async_status(): void(error_code, ClusterStatus).
 template <class Token>
@@ -233,6 +255,32 @@ auto async_acquire(Semaphore& semaphore, Token&& token) {
 template <class Token>
 auto async_lock(Semaphore& semaphore, Token&& token) {
   return async_acquire(semaphore, std::forward<Token>(token));
+}
+/// Release what the thread that begins the operation holds by lock() or acquire():
+/// void(error_code).
+template <class Token>
+auto async_unlock(Mutex& mutex, Token&& token) {
+  return detail::initiate<void, detail::OnCancel::stop_call>(
+      std::forward<Token>(token), [&mutex] { return mutex.co_unlock(); });
+}
+template <class Token>
+auto async_unlock(SharedMutex& mutex, Token&& token) {
+  return detail::initiate<void, detail::OnCancel::stop_call>(
+      std::forward<Token>(token), [&mutex] { return mutex.co_unlock(); });
+}
+template <class Token>
+auto async_unlock_shared(SharedMutex& mutex, Token&& token) {
+  return detail::initiate<void, detail::OnCancel::stop_call>(
+      std::forward<Token>(token), [&mutex] { return mutex.co_unlock_shared(); });
+}
+template <class Token>
+auto async_release(Semaphore& semaphore, Token&& token) {
+  return detail::initiate<void, detail::OnCancel::stop_call>(
+      std::forward<Token>(token), [&semaphore] { return semaphore.co_release(); });
+}
+template <class Token>
+auto async_unlock(Semaphore& semaphore, Token&& token) {
+  return async_release(semaphore, std::forward<Token>(token));
 }
 /// RecursiveMutex::async_lock() and async_unlock(): void(error_code). A lock whose result reaches
 /// no handler is undone.

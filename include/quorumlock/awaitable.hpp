@@ -30,8 +30,6 @@ namespace quorumlock::detail {
 /// Runs a function on the executor on which a coroutine is to resume. Awaitable::on() makes it.
 using RunOn = Handler<std::function<void()>>;
 
-/// An argument of Awaitable::on(): an executor with execute(f), or one with post(f, allocator),
-/// such as that of io_context in Asio 1.22, or a callable.
 template <class Executor>
 concept Executes = requires(Executor& executor, std::function<void()> resume) {
   executor.execute(resume);
@@ -40,10 +38,6 @@ template <class Executor>
 concept Posts = requires(Executor& executor, std::function<void()> resume) {
   executor.post(resume, std::allocator<void>());
 };
-template <class Executor>
-concept RunsFunctions =
-    Executes<Executor> || Posts<Executor> || std::invocable<Executor&, std::function<void()>>;
-
 /// The state that a suspended coroutine shares with the operation that it waits for. Whichever of
 /// the two ends first decides what becomes of the result.
 template <class T>
@@ -129,6 +123,12 @@ struct AwaitableParts;
 
 namespace quorumlock {
 
+/// What Awaitable::on() takes: an executor with execute(f), one with post(f, allocator), such as
+/// that of io_context in Asio 1.22, or a callable.
+template <class Executor>
+concept RunsFunctions = detail::Executes<Executor> || detail::Posts<Executor> ||
+    std::invocable<Executor&, std::function<void()>>;
+
 /// An operation that a coroutine of any task type awaits, once. It begins when it is awaited, and
 /// the coroutine resumes on the loop's thread, or on the executor given to on().
 ///
@@ -156,7 +156,7 @@ class [[nodiscard]] Awaitable {
   /// called on the loop's thread or within the co_await, and must not throw. If the function is
   /// destroyed without a call, as by an executor that ends, the coroutine stays suspended and the
   /// result is given back.
-  template <detail::RunsFunctions Executor>
+  template <RunsFunctions Executor>
   Awaitable on(Executor executor) && {
     run_ = [to = std::move(executor)](std::function<void()> resume) mutable {
       if constexpr (detail::Executes<Executor>) {

@@ -70,6 +70,46 @@ TEST_F(Operations, MutexesAndPermits) {
   });
 }
 
+TEST_F(Operations, WhatAThreadHoldsIsUnlocked) {
+  Mutex mutex(coordinator, key + "/mutex");
+  SharedMutex shared(coordinator, key + "/shared");
+  Semaphore semaphore(coordinator, key + "/semaphore", 1);
+  run(context, [&]() -> net::awaitable<void> {
+    mutex.lock();
+    co_await async_unlock(mutex, net::use_awaitable);
+    shared.lock();
+    co_await async_unlock(shared, net::use_awaitable);
+    shared.lock_shared();
+    co_await async_unlock_shared(shared, net::use_awaitable);
+    for (int round = 0; round < 2; ++round) {
+      semaphore.acquire();
+      if (round == 0) co_await async_release(semaphore, net::use_awaitable);
+      if (round == 1) co_await async_unlock(semaphore, net::use_awaitable);
+    }
+    const Result<void> again = co_await async_unlock(mutex, as_result(net::use_awaitable));
+    EXPECT_TRUE(fails_with(again, Errc::not_held));
+    EXPECT_TRUE(mutex.try_lock() && shared.try_lock() && semaphore.try_acquire());
+    mutex.unlock();
+    shared.unlock();
+    semaphore.release();
+  });
+}
+
+TEST_F(Operations, OptionsMayBeLeftOut) {
+  run(context, [&]() -> net::awaitable<void> {
+    const Lease both =
+        co_await async_acquire_all(coordinator, {key + "/1", key + "/2"}, net::use_awaitable);
+    EXPECT_EQ(both.resources().size(), 2U);
+    const Lease first = co_await async_acquire_permit(coordinator, key, 2, net::use_awaitable);
+    const Lease second =
+        co_await async_acquire_permit(coordinator, key, 2, {.ttl = 20s}, net::use_awaitable);
+    EXPECT_TRUE(first.is_valid() && second.is_valid());
+    const Result<Lease> third =
+        co_await async_acquire_permit(coordinator, key, 2, as_result(net::use_awaitable));
+    EXPECT_TRUE(fails_with(third, Errc::contended));
+  });
+}
+
 TEST_F(Operations, ARecursiveMutex) {
   RecursiveMutex mutex(coordinator, key);
   const LockOwner owner;
