@@ -257,7 +257,8 @@ auto async_lock(Semaphore& semaphore, Token&& token) {
   return async_acquire(semaphore, std::forward<Token>(token));
 }
 /// Release what the thread that begins the operation holds by lock() or acquire():
-/// void(error_code).
+/// void(error_code). A coroutine begins it where it awaits it. What async_lock() gave is a Lease,
+/// which async_release() releases.
 template <class Token>
 auto async_unlock(Mutex& mutex, Token&& token) {
   return detail::initiate<void, detail::OnCancel::stop_call>(

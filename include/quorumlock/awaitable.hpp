@@ -30,6 +30,7 @@ namespace quorumlock::detail {
 /// Runs a function on the executor on which a coroutine is to resume. Awaitable::on() makes it.
 using RunOn = Handler<std::function<void()>>;
 
+/// The executors among what Awaitable::on() takes, in the way of Asio and that of Asio 1.22.
 template <class Executor>
 concept Executes = requires(Executor& executor, std::function<void()> resume) {
   executor.execute(resume);
@@ -38,6 +39,7 @@ template <class Executor>
 concept Posts = requires(Executor& executor, std::function<void()> resume) {
   executor.post(resume, std::allocator<void>());
 };
+
 /// The state that a suspended coroutine shares with the operation that it waits for. Whichever of
 /// the two ends first decides what becomes of the result.
 template <class T>

@@ -307,8 +307,9 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// Replaces the list of nodes of the only group, or of `group`, without losing a lease. The
   /// coordinator moves as soon as the nodes accept the list, which they do once it has been
   /// announced (docs/members.md); until then it goes on with the present list, and asks the nodes
-  /// twice a second. Returns at once: Errc::invalid_argument if the list or the group is wrong. May
-  /// be called from any thread; a later call replaces an earlier one.
+  /// twice a second. Returns at once: Errc::invalid_argument if the list or the group is wrong,
+  /// Errc::closed after close(). May be called from any thread; a later call replaces an earlier
+  /// one.
   Result<void> set_nodes(Nodes nodes);
   Result<void> set_nodes(std::string_view group, Nodes nodes);
 

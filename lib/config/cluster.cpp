@@ -105,15 +105,16 @@ Result<Request> request_of(const Options& options, const LockOptions& asked) {
     return refusal("mode is " + std::to_string(static_cast<int>(*asked.mode)) +
                    ": it must be LockMode::exclusive or LockMode::shared");
   }
-  if (asked.order && *asked.order != WaitOrder::fifo && *asked.order != WaitOrder::unordered) {
-    return refusal("order is " + std::to_string(static_cast<int>(*asked.order)) +
-                   ": it must be WaitOrder::fifo or WaitOrder::unordered");
-  }
   Request request;
   request.wait = asked.wait.value_or(options.wait);
   // The default is the order of arrival, unless nothing but plain SETs is wanted.
   const WaitOrder usual = options.fencing ? WaitOrder::fifo : WaitOrder::unordered;
-  request.ordered = asked.order.value_or(options.order.value_or(usual)) == WaitOrder::fifo;
+  const WaitOrder order = asked.order.value_or(options.order.value_or(usual));
+  if (order != WaitOrder::fifo && order != WaitOrder::unordered) {
+    return refusal("order is " + std::to_string(static_cast<int>(order)) +
+                   ": it must be WaitOrder::fifo or WaitOrder::unordered");
+  }
+  request.ordered = order == WaitOrder::fifo;
   request.traced = asked.trace.value_or(false);
   core::Terms& terms = request.terms;
   terms.ttl = asked.ttl.value_or(options.ttl);

@@ -398,7 +398,7 @@ void Engine::send_what_has_room() {
     if (room && admission.has_renewals()) {
       leases_.renew_queued(exchange_.now);
     } else if (room && admission.has_follow_ups()) {
-      exchange_.send_queued_follow_up();
+      cleanup_.forget_if_done(exchange_.now, exchange_.send_queued_follow_up());
     } else if (!acquisitions_.send_queued(exchange_.now)) {
       return;
     }

@@ -79,9 +79,16 @@ void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
   put(tag, to);
 }
 
-void Exchange::send_queued_follow_up() {
+ClaimId Exchange::send_queued_follow_up() {
   const Admission::FollowUp next = admission.take_follow_up();
-  put(next.tag, next.to);
+  Claim& claim = claims[next.tag.claim];
+  if (next.tag.kind == CommandKind::raise && claim.phase == Phase::releasing) {
+    claim.footprint.unanswered -= next.to.size();
+    unanswered_ -= next.to.size();
+  } else {
+    put(next.tag, next.to);
+  }
+  return next.tag.claim;
 }
 
 void Exchange::put(const Tag& tag, NodeSet to) {

@@ -40,21 +40,23 @@ class Exchange {
   void send(SendEntries&& entries);
   /// Sends a release whose answers are not counted.
   void clean_up(ClaimId id, NodeSet to) { send(id, Tag{id, uncounted, CommandKind::release}, to); }
-  /// Sends the first of the queued raises and releases; there is one.
-  void send_queued_follow_up();
+  /// Sends the first of the queued raises and releases; there is one. A raise whose claim has been
+  /// given up since is dropped. Returns the claim, which may have nothing under way then.
+  ClaimId send_queued_follow_up();
   /// Whether a round may begin: see Admission::has_room().
   [[nodiscard]] bool has_room() {
     if (admission.full().empty()) [[likely]]
       return true;
     return admission.has_room(nodes.voters(now), nodes.majority().votes());
   }
-  /// Those of these nodes that keep up with the others: see Admission::crowded(). If these nodes
-  /// are too few for a quorum, their answers win nothing, and only those with room are asked.
+  /// Those of these nodes that keep up with the others: see Admission::crowded().
   [[nodiscard]] NodeSet at_leisure(NodeSet of) const {
-    if (admission.full().empty()) [[likely]]
-      return of;
-    const bool too_few = of.size() < nodes.majority().votes();
-    return of - (too_few ? admission.full() : admission.crowded());
+    return admission.full().empty() ? of : of - admission.crowded();
+  }
+  /// Those of these voters that a round asks. If they are too few for a quorum it wins nothing, and
+  /// must not fill their queues: those without room are left out, and count as stalled.
+  [[nodiscard]] NodeSet worth_asking(NodeSet voters) const {
+    return voters.size() < nodes.majority().votes() ? voters - admission.full() : voters;
   }
   /// Whether what a waiter wants may be sent at once.
   [[nodiscard]] bool is_at_leisure() { return admission.empty() && has_room(); }

@@ -73,9 +73,8 @@ void Leases::renew(Time now, ClaimId id, Duration ttl) {
   if (tally.granted() != Verdict::won) claim.held.replaced = {claim.round.number(), tally.gone()};
   exchange_.open_round(now, claim, ttl);
   claim.next_try = never;
-  NodeSet to = exchange_.nodes.voters(now);
-  if (to.size() < exchange_.nodes.majority().votes()) to = exchange_.at_leisure(to);
-  exchange_.send_round(id, CommandKind::renew, to);
+  const NodeSet voters = exchange_.nodes.voters(now);
+  exchange_.send_round(id, CommandKind::renew, exchange_.worth_asking(voters));
   schedule(id);
   judge(now, id, claim);
 }

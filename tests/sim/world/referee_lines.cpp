@@ -102,6 +102,12 @@ void Referee::look_at_answer(const Executed& step) {
   if (number_in(before(step, words[3])) != data::whole_number(words[3 + 3])) {
     refuse(guard::once_holder, step, "answers, and its counter is not at " + words[3 + 3]);
   }
+  const std::string& lock = words[3 + 2];
+  const std::string readers = with_prefix(redis::readers_prefix, lock);
+  const Lives owners = lives(before(step, lock), before(step, readers), step.now_us / 1000);
+  if (!owners.contains(words[3 + 3 + 3])) {
+    refuse(guard::once_holder, step, "answers, and " + lock + " is not the caller's");
+  }
 }
 
 /// Compares what is noted to be done of a name before and after the command.

@@ -341,31 +341,53 @@ TEST_F(AcquisitionsBurst, ARenewalThatCannotWinIsSentOnlyWhereThereIsRoom) {
   EXPECT_GE(driver.count(CommandKind::renew), 1U) << "a quorum can be asked again";
 }
 
-TEST_F(AcquisitionsBurst, ARaiseWaitsForRoomOnNodesThatBecameSlow) {
-  // All first attempts are sent at once, and then the nodes become slow. Each attempt that asks for
-  // a raise takes its place in the queue of the client, after what is under way.
-  EngineDriver driver(few_out(16, true));
-  driver.pass_until(at(1s));
-  const core::Time begun = driver.now;
-  for (int number = 0; number < 20; ++number) {
-    driver.acquire(static_cast<core::UserId>(number), ten_seconds, 20s, key_of(number));
+/// All first attempts are sent at once, and then the nodes become slow: one of them asks for a
+/// raise when the windows are half as wide as before.
+class AcquisitionsBurstRaise : public AcquisitionsBurst {
+ protected:
+  AcquisitionsBurstRaise() {
+    slow_.pass_until(at(1s));
+    for (int number = 0; number < 20; ++number) {
+      waiters_.push_back(
+          slow_.acquire(static_cast<core::UserId>(number), ten_seconds, 20s, key_of(number)));
+    }
+    slow_.pass_until(begun_ + 1ms);
+    for (const int node : {0, 1}) grant(node, 5);
+    slow_.pass_until(begun_ + 400ms);
+    grant(0, 5);
+    grant(1, 9);
   }
-  const auto grant = [&](int node, std::uint64_t fence) {
+  void grant(int node, std::uint64_t fence) {
     core::Answer granted{Vote::granted};
     granted.fence = fence;
-    granted.asked = begun;
-    driver.reply(node, granted);
-  };
-  driver.pass_until(begun + 1ms);
-  for (const int node : {0, 1}) grant(node, 5);
-  driver.pass_until(begun + 400ms);
-  grant(0, 5);
-  grant(1, 9);
-  EXPECT_EQ(driver.count(CommandKind::raise), 0U) << "the windows are half as wide as before";
-  for (int more = 0; more < 8; ++more) {
-    for (const int node : {0, 1}) grant(node, 5);
+    granted.asked = begun_;
+    slow_.reply(node, granted);
   }
-  EXPECT_GT(driver.count(CommandKind::raise), 0U);
+  void grant_eight_more() {
+    for (int more = 0; more < 8; ++more) {
+      for (const int node : {0, 1}) grant(node, 5);
+    }
+  }
+
+  const core::Time begun_ = at(1s);
+  EngineDriver slow_{few_out(16, true)};
+};
+
+TEST_F(AcquisitionsBurstRaise, WaitsForRoom) {
+  EXPECT_EQ(slow_.count(CommandKind::raise), 0U);
+  grant_eight_more();
+  EXPECT_GT(slow_.count(CommandKind::raise), 0U);
+}
+
+TEST_F(AcquisitionsBurstRaise, IsNotSentForAnAttemptThatWasGivenUp) {
+  slow_.cancel(waiters_.at(1));
+  slow_.forget_seen();
+  grant_eight_more();
+  EXPECT_EQ(slow_.count(CommandKind::raise), 0U);
+  EXPECT_GT(slow_.count(CommandKind::release), 0U);
+  slow_.close();
+  slow_.answer_all();
+  EXPECT_EQ(slow_.engine().unanswered(), 0);
 }
 
 TEST_F(AcquisitionsBurst, AReleaseGoesBeforeAttempts) {
