@@ -275,7 +275,7 @@ const std::vector<KnownMutant>& known_mutants() {
        "a change is announced before the one before it is settled", 20000, Focus::forks, 5001},
       {Mutant::old_repair_goes_on, "old-repair-goes-on",
        "a node that has forgotten again is let in with what was read for its repair before", 5000,
-       Focus::members, 10001},
+       Focus::shrinking, 1001},
       {Mutant::no_repair, "new-node-not-repaired", "a new node votes with counters of its own",
        5000, Focus::members},
       {Mutant::counters_not_repaired, "counters-not-repaired",
