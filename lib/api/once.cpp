@@ -28,7 +28,7 @@ constexpr std::uint64_t last_period = (std::uint64_t{1} << 53U) - 1;
 
 /// Asks the nodes by an OnceQuery, again and again until a quorum has answered: a node that has
 /// come back has the lock from the next renewal on, and its vote may be needed. Ends at the end
-/// that the lease had when this began, or when it is over.
+/// that the lease had when this began, or when it is over, or no quorum can have its lock.
 class OnceInquiry final : public detail::Inquiry {
  public:
   /// The lease outlives this.
@@ -56,7 +56,8 @@ class OnceInquiry final : public detail::Inquiry {
         return finish(driver, query_.is_done());
       case core::Verdict::lost: break;
     }
-    if (query_.hopeless() || is_over(now + pause_)) return fail(driver);
+    const bool gone = query_.tally().certainly_gone();
+    if (gone || query_.hopeless() || is_over(now + pause_)) return fail(driver);
     driver.inquiries().wake_at(*this, now + pause_);
   }
 
@@ -82,14 +83,14 @@ class OnceInquiry final : public detail::Inquiry {
   [[nodiscard]] bool is_over(core::Time at) const { return !lease_.is_valid() || at >= until_; }
 
   void fail(Driver& driver) {
-    const bool lost = goal_.done || is_over(Clock::now()) || query_.tally().certainly_gone();
-    const Errc why = lost ? Errc::lost : core::why_unreached(query_.tally());
+    const Errc why = goal_.done ? Errc::lost : core::why_unreached(query_.tally());
     finish(driver,
            driver.calls().error_of(why, what(), name_, query_.tally(), attempts_, reason()));
   }
   /// Why it failed, if the code does not say that.
   [[nodiscard]] std::string reason() const {
     if (!lease_.is_valid()) return "the lease has ended";
+    if (query_.tally().certainly_gone()) return "too few nodes still have its lock";
     return goal_.done ? "no quorum of nodes has noted it while the lease lasted" : "";
   }
 
@@ -117,6 +118,7 @@ Result<bool> ask(Coordinator& coordinator, const char* call, const Lease& lease,
   const std::string name = lease.resource();
   return detail::wait_for<Result<bool>>([&](auto handler) {
     OnceQuery::Goal goal{.key = router->options().key_prefix + name,
+                         .owner = lease.owner_token(),
                          .fence = lease.fencing_token(),
                          .keep = options.keep,
                          .period = period,

@@ -108,6 +108,7 @@ enum class Mutant {
   once_not_repaired,
   repaired_without_vouchers,
   once_of_a_former_holder,
+  once_of_a_lost_lock,
   first_ticket_tries,
   // The list of nodes changes.
   settled_without_a_wait,

@@ -27,6 +27,7 @@ void OnceQuery::again(core::Time now, Session& session) {
   greatest_ = 0;
   bytes_.clear();
   redis::once::append(bytes_, {.key = goal_.key,
+                               .owner = goal_.owner,
                                .fence = goal_.fence,
                                .keep = goal_.keep.value_or(session.electorate().terms().memory()),
                                .period = goal_.done ? std::optional(goal_.period) : std::nullopt});

@@ -13,11 +13,11 @@ namespace quorumlock::detail {
 /// or that they note that it is.
 ///
 /// Both are decided by votes that count as those for a lock do, of nodes whose fencing counter is
-/// at the holder's token. Two such quorums share a node, on which the holder with the smaller token
-/// came first, since counters only grow. So what one holder had noted on a quorum every later one
-/// is told, and two holders never both count a period as done by them, whatever clocks and networks
-/// do, as long as nodes do not forget. A node that forgot is given what is done before it votes
-/// again (Repair).
+/// at the holder's token, and which have its lock. Two such quorums share a node, on which the
+/// holder with the smaller token came first, since counters only grow. So what one holder had noted
+/// on a quorum every later one is told, and two holders never both count a period as done by them,
+/// whatever clocks and networks do, as long as nodes do not forget. A node that forgot is given
+/// what is done before it votes again (Repair).
 ///
 /// What a holder had noted on too few nodes may be seen or not: who sees it has it noted on a
 /// quorum before it says so, and then everybody sees it.
@@ -25,6 +25,7 @@ class OnceQuery {
  public:
   struct Goal {
     std::string key;        ///< of the name's lock
+    std::string owner;      ///< its holder's owner token
     std::uint64_t fence{};  ///< its holder's fencing token
     /// How long the nodes keep what is noted. Unset: the fencing_memory of our list.
     std::optional<core::Duration> keep{};

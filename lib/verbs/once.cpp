@@ -12,15 +12,17 @@ namespace quorumlock::redis::once {
 
 void append(std::string& out, const Asked& what) {
   Writer writer(out);
-  writer.count(8 + own_words(core::CommandKind::once));
+  writer.count(10 + own_words(core::CommandKind::once));
   writer.word("EVAL");
   writer.word(once_script.source);
-  writer.word("2");
+  writer.word("3");
   writer.word(counter_prefix, what.key);
   writer.word(once_prefix, what.key);
+  writer.word(what.key);
   writer.word(std::to_string(what.fence));
   writer.word(what.period ? std::to_string(*what.period) : std::string());
   writer.number(what.keep / std::chrono::milliseconds(1));
+  writer.word(what.owner);
   writer.finish();
 }
 

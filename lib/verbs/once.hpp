@@ -14,6 +14,7 @@ namespace quorumlock::redis::once {
 
 struct Asked {
   std::string_view key;                 ///< of the name's lock
+  std::string_view owner;               ///< its holder's owner token
   std::uint64_t fence = 0;              ///< its holder's fencing token
   core::Duration keep{};                ///< how long the node keeps what is noted
   std::optional<std::uint64_t> period;  ///< the period that is done; unset: only ask

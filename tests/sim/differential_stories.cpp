@@ -99,22 +99,25 @@ std::vector<std::string_view> stories() {
       "CALL locks / 0 quorumlock:permit:*:* 100 quorumlock:semaphore: => "
       "{0 now {quorumlock:permit:lock:2 string -1 41 1 {$labelled} 0 w1 ''}}",
 
-      // How far a name is done, for the holder whose token the counter is at.
-      "$done_by 41 '' 9000 E 0 => {-1 0 now}",
-      "SET $enrolment E ; $done_by 41 '' 9000 E 0 => {3 0 now} ; $count ; $done_by 41 '' 9000 E 0 "
-      "=> "
-      "{1 0 now} ; $done_by 41 0 9000 E 0 => {1 1 now} ; $done_by 41 '' 9000 E 0 => {1 1 now} ; "
-      "$done_by 41 7 9000 E 0 => {1 8 now} ; $done_by 41 6 90000 E 0 => {1 8 now} ; "
+      // How far a name is done, for the holder at whose tokens counter and lock are.
+      "$mine ; $done_by 41 '' 9000 me E 0 => {-1 0 now}",
+      "SET $enrolment E ; $mine ; $done_by 41 '' 9000 me E 0 => {3 0 now} ; $count ; "
+      "$done_by 41 '' 9000 me E 0 => {1 0 now} ; $done_by 41 0 9000 me E 0 => {1 1 now} ; "
+      "$done_by 41 '' 9000 me E 0 => {1 1 now} ; $done_by 41 7 9000 me E 0 => {1 8 now} ; "
+      "$done_by 41 6 90000 me E 0 => {1 8 now} ; "
       "GET quorumlock:once:lock => 7 ; PTTL quorumlock:once:lock => 90000 ; "
-      "$done_by 41 '' 9000 E 0 => {1 8 now} ; PTTL quorumlock:once:lock => 90000 ; "
-      "$done_by 40 8 9000 E 0 => {3 0 now} ; $done_by 42 8 9000 E 0 => {3 0 now} ; "
-      "$done_by 41 9007199254740991 9000 E 0 => {1 9007199254740992 now} ; "
+      "$done_by 41 '' 9000 me E 0 => {1 8 now} ; PTTL quorumlock:once:lock => 90000 ; "
+      "$done_by 40 8 9000 me E 0 => {3 0 now} ; $done_by 42 8 9000 me E 0 => {3 0 now} ; "
+      "$done_by 41 9007199254740991 9000 me E 0 => {1 9007199254740992 now} ; "
       "CALL periods quorumlock:once:lock x / => {9007199254740991 9000 nil -2}",
-      "SET $enrolment E ; $count ; SET quorumlock:once:lock 9007199254740992 ; "
-      "$done_by 41 '' 9000 E 0 => error ; SET quorumlock:once:lock 1.5 ; $done_by 41 3 9000 E 0 => "
-      "error "
-      "; GET quorumlock:once:lock => 1.5 ; DEL quorumlock:once:lock ; "
-      "HSET quorumlock:once:lock a b ; $done_by 41 3 9000 E 0 => error ; "
+      "SET $enrolment E ; $count ; $done_by 41 8 9000 me E 0 => {3 0 now} ; $yours ; "
+      "$done_by 41 8 9000 me E 0 => {3 0 now} ; DEL lock ; $hash ; "
+      "$done_by 41 8 9000 me E 0 => {3 0 now} ; EXISTS quorumlock:once:lock => 0",
+      "SET $enrolment E ; $mine ; $count ; SET quorumlock:once:lock 9007199254740992 ; "
+      "$done_by 41 '' 9000 me E 0 => error ; SET quorumlock:once:lock 1.5 ; "
+      "$done_by 41 3 9000 me E 0 => error ; GET quorumlock:once:lock => 1.5 ; "
+      "DEL quorumlock:once:lock ; "
+      "HSET quorumlock:once:lock a b ; $done_by 41 3 9000 me E 0 => error ; "
       "HGET quorumlock:once:lock a => b ; CALL periods quorumlock:once:lock / => {nil -1}",
       "SET quorumlock:once:lock 12345678901234567890 ; "
       "CALL periods quorumlock:once:lock / => {12345678901234567 -1}",

@@ -144,8 +144,8 @@ class Court {
   }
   void note_period(int node, const std::string& token, const std::string& period,
                    std::optional<std::string> its_record = {}) {
-    run(node, redis::once_script, {counter, once},
-        {token, period, "1000", its_record.value_or(record_of(node))}, {{once, text(period)}});
+    run(node, redis::once_script, {counter, once, "lock"},
+        {token, period, "1000", "a", its_record.value_or(record_of(node))}, {{once, text(period)}});
   }
   void extend_by_token(int node, const std::string& token) {
     run(node, redis::renew_all_script, {"lock", counter},

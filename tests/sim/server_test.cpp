@@ -250,13 +250,17 @@ TEST_F(ServerTest, ARepairBringsPeriodZero) {
 TEST_F(ServerTest, WorkIsOnlyNotedByANodeWithItsRecord) {
   const std::string done = "quorumlock:once:lock";
   const auto note = [&] {
-    return ask(
-        {"EVAL", redis::once_script.source, "2", lock_counter, done, "7", "3", "9000", "ours"});
+    return ask({"EVAL", redis::once_script.source, "3", lock_counter, done, "lock", "7", "3",
+                "9000", "token", "ours"});
   };
   ask({"SET", lock_counter, "7"});  // it was repaired, and not let in yet
+  ask({"SET", "lock", "token"});
   EXPECT_THAT(note(), HasSubstr(":-1\r\n:0\r\n"));
   EXPECT_EQ(ask({"EXISTS", done}), ":0\r\n");
   ask({"SET", "quorumlock:enrolment", "ours"});
+  ask({"SET", "lock", "another"});
+  EXPECT_THAT(note(), HasSubstr(":3\r\n:0\r\n"));
+  ask({"SET", "lock", "token"});
   EXPECT_THAT(note(), HasSubstr(":1\r\n:4\r\n"));
 }
 

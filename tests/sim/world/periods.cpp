@@ -31,9 +31,13 @@ void Periods::ask(std::size_t number, bool done) {
   const Operation& lease = operations_[run.operation];
   run.asks = true;
   Client& client = clients_[lease.client];
-  run.query.begin(
-      client.local(now()), *client.session, {static_cast<std::uint32_t>(number), 0},
-      {.key = lease.key, .fence = lease.fence, .keep = 24h, .period = run.period, .done = done});
+  run.query.begin(client.local(now()), *client.session, {static_cast<std::uint32_t>(number), 0},
+                  {.key = lease.key,
+                   .owner = lease.token,
+                   .fence = lease.fence,
+                   .keep = 24h,
+                   .period = run.period,
+                   .done = done});
 }
 
 void Periods::answered(Client& client, const detail::Session::Answered& answer) {

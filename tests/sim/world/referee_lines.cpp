@@ -95,12 +95,18 @@ void Referee::look_at_answer(const Executed& step) {
   if (step.script != &redis::once_script || !step.said.starts_with("*3\r\n:1\r\n")) return;
   const Words& words = step.journal.words();
   Request request;
-  request.record = &words[3 + 2 + 3];
+  request.record = &words[3 + 3 + 4];
   if (const std::string why = why_not_enrolled(step, request); !why.empty()) {
     refuse(guard::once_enrolled, step, why);
   }
-  if (number_in(before(step, words[3])) != data::whole_number(words[3 + 2])) {
-    refuse(guard::once_holder, step, "answers, and its counter is not at " + words[3 + 2]);
+  if (number_in(before(step, words[3])) != data::whole_number(words[3 + 3])) {
+    refuse(guard::once_holder, step, "answers, and its counter is not at " + words[3 + 3]);
+  }
+  const std::string& lock = words[3 + 2];
+  const std::string readers = with_prefix(redis::readers_prefix, lock);
+  const Lives owners = lives(before(step, lock), before(step, readers), step.now_us / 1000);
+  if (!owners.contains(words[3 + 3 + 3])) {
+    refuse(guard::once_holder, step, "answers, and " + lock + " is not the caller's");
   }
 }
 

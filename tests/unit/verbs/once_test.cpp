@@ -7,7 +7,8 @@ namespace {
 
 std::string asked(std::optional<std::uint64_t> period) {
   std::string bytes;
-  redis::once::append(bytes, {.key = "orders:42", .fence = 77, .keep = 48h, .period = period});
+  redis::once::append(
+      bytes, {.key = "orders:42", .owner = "mine", .fence = 77, .keep = 48h, .period = period});
   redis::append_word(bytes, "run1:abc");
   redis::append_word(bytes, "5");
   redis::append_number(bytes, 86'400'000);
@@ -16,11 +17,13 @@ std::string asked(std::optional<std::uint64_t> period) {
 }
 
 TEST(Once, AsksOrNotesAPeriod) {
-  EXPECT_EQ(asked(std::nullopt), vote_call({"EVAL", redis::once_script.source, "2", orders_counter,
-                                            "quorumlock:once:orders:42", "77", "", "172800000"}));
+  EXPECT_EQ(asked(std::nullopt),
+            vote_call({"EVAL", redis::once_script.source, "3", orders_counter,
+                       "quorumlock:once:orders:42", "orders:42", "77", "", "172800000", "mine"}));
   EXPECT_EQ(asked(9'007'199'254'740'991),
-            vote_call({"EVAL", redis::once_script.source, "2", orders_counter,
-                       "quorumlock:once:orders:42", "77", "9007199254740991", "172800000"}));
+            vote_call({"EVAL", redis::once_script.source, "3", orders_counter,
+                       "quorumlock:once:orders:42", "orders:42", "77", "9007199254740991",
+                       "172800000", "mine"}));
 }
 
 }  // namespace
