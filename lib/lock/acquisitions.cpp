@@ -139,7 +139,7 @@ void Acquisitions::attempt(Time now, WaiterId id) {
              [&](std::string_view key) { seen = std::max(seen, fences_seen_.of(key)); });
     exchange_.count_fences(claim, seen);
   }
-  const NodeSet asked = exchange_.at_leisure(exchange_.nodes.voters(now));
+  const NodeSet asked = exchange_.at_leisure(exchange_.worth_asking(exchange_.nodes.voters(now)));
   if (acquisition.place() != 0) in_line->entered = in_line->entered | asked;
   const bool changes = exchange_.nodes.list_changes();
   const bool plain = !config.fencing && !in_line && acquisition.is_plain();

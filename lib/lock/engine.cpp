@@ -397,8 +397,8 @@ void Engine::send_what_has_room() {
     const bool room = exchange_.has_room();
     if (room && admission.has_renewals()) {
       leases_.renew_queued(exchange_.now);
-    } else if (room && admission.has_releases()) {
-      exchange_.send_queued_release();
+    } else if (room && admission.has_follow_ups()) {
+      cleanup_.forget_if_done(exchange_.now, exchange_.send_queued_follow_up());
     } else if (!acquisitions_.send_queued(exchange_.now)) {
       return;
     }

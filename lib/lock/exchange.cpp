@@ -71,15 +71,24 @@ void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
   if (to.empty()) return;
   claims[id].footprint.unanswered += to.size();
   unanswered_ += to.size();
-  if (tag.kind == CommandKind::release && (admission.has_releases() || !has_room())) {
-    return admission.queue_release({tag, to});
+  const bool follows = tag.kind == CommandKind::release ||
+                       (tag.kind == CommandKind::raise && !planted(Mutant::raises_sent_at_once));
+  if (follows && (admission.has_follow_ups() || !has_room())) {
+    return admission.queue_follow_up({tag, to});
   }
   put(tag, to);
 }
 
-void Exchange::send_queued_release() {
-  const Admission::Release release = admission.take_release();
-  put(release.tag, release.to);
+ClaimId Exchange::send_queued_follow_up() {
+  const Admission::FollowUp next = admission.take_follow_up();
+  Claim& claim = claims[next.tag.claim];
+  if (next.tag.kind == CommandKind::raise && claim.phase == Phase::releasing) {
+    claim.footprint.unanswered -= next.to.size();
+    unanswered_ -= next.to.size();
+  } else {
+    put(next.tag, next.to);
+  }
+  return next.tag.claim;
 }
 
 void Exchange::put(const Tag& tag, NodeSet to) {

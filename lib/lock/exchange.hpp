@@ -34,14 +34,15 @@ class Exchange {
   void open_round(Time now, Claim& claim, Duration ttl);
   /// Asks all these nodes at once, and records for each other node why it was not asked.
   void send_round(ClaimId id, CommandKind kind, NodeSet to);
-  /// Sends one more command of a claim; a release is queued if there is no room for it.
+  /// Sends one more command of a claim; a raise or a release is queued without room.
   void send(ClaimId id, const Tag& tag, NodeSet to);
   /// Puts out entries for the lines; counts them as unanswered.
   void send(SendEntries&& entries);
   /// Sends a release whose answers are not counted.
   void clean_up(ClaimId id, NodeSet to) { send(id, Tag{id, uncounted, CommandKind::release}, to); }
-  /// Sends the first of the queued releases; there is one.
-  void send_queued_release();
+  /// Sends the first of the queued raises and releases; there is one. A raise whose claim has been
+  /// given up since is dropped. Returns the claim, which may have nothing under way then.
+  ClaimId send_queued_follow_up();
   /// Whether a round may begin: see Admission::has_room().
   [[nodiscard]] bool has_room() {
     if (admission.full().empty()) [[likely]]
@@ -51,6 +52,11 @@ class Exchange {
   /// Those of these nodes that keep up with the others: see Admission::crowded().
   [[nodiscard]] NodeSet at_leisure(NodeSet of) const {
     return admission.full().empty() ? of : of - admission.crowded();
+  }
+  /// Those of these voters that a round asks. If they are too few for a quorum it wins nothing, and
+  /// must not fill their queues: those without room are left out, and count as stalled.
+  [[nodiscard]] NodeSet worth_asking(NodeSet voters) const {
+    return voters.size() < nodes.majority().votes() ? voters - admission.full() : voters;
   }
   /// Whether what a waiter wants may be sent at once.
   [[nodiscard]] bool is_at_leisure() { return admission.empty() && has_room(); }

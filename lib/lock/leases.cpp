@@ -73,7 +73,8 @@ void Leases::renew(Time now, ClaimId id, Duration ttl) {
   if (tally.granted() != Verdict::won) claim.held.replaced = {claim.round.number(), tally.gone()};
   exchange_.open_round(now, claim, ttl);
   claim.next_try = never;
-  exchange_.send_round(id, CommandKind::renew, exchange_.nodes.voters(now));
+  const NodeSet voters = exchange_.nodes.voters(now);
+  exchange_.send_round(id, CommandKind::renew, exchange_.worth_asking(voters));
   schedule(id);
   judge(now, id, claim);
 }

@@ -48,6 +48,7 @@ enum class Mutant {
   ticket_for_each_line,
   // How much is sent at once.
   everything_sent_at_once,
+  raises_sent_at_once,
   late_since_it_was_sent,
   // Planted in the text of the scripts (tests/sim/script_mutants.cpp).
   no_queue,

@@ -19,7 +19,8 @@ namespace quorumlock::core {
 /// where urgent ones can overtake, and not at the nodes. Without a queue nothing waits, and each
 /// call costs a few instructions.
 ///
-/// Renewals go first, the most urgent one before the others; then releases, in their order; then
+/// Renewals go first, the most urgent one before the others; then what follows on an attempt or a
+/// lease, raises and releases in their order, so that a lock's raise comes before its release; then
 /// what waiters want, each kind in its order: a turn, an entry in a line, a first attempt.
 class Admission {
  public:
@@ -49,7 +50,11 @@ class Admission {
     Pace& pace = paces_[static_cast<std::size_t>(node)];
     if (pace.out > few && asked != Time()) [[unlikely]]
       adapt(now, node, asked);
-    if (--pace.out < pace.window) full_.remove(node);
+    if (--pace.out < pace.window) {
+      full_.remove(node);
+    } else if (!planted(Mutant::everything_sent_at_once)) {
+      full_.add(node);  // the window may have become narrower than what is under way
+    }
   }
   /// The nodes whose windows are full.
   [[nodiscard]] NodeSet full() const { return full_; }
@@ -74,7 +79,7 @@ class Admission {
   // The queue.
 
   [[nodiscard]] bool empty() const {
-    return waiting_ == 0 && renewals_.empty() && next_release_ == releases_.size();
+    return waiting_ == 0 && renewals_.empty() && !has_follow_ups();
   }
 
   /// Queues the renewal of a lease; it is the more urgent the earlier `latest` is.
@@ -92,17 +97,18 @@ class Admission {
     return first;
   }
 
-  struct Release {
+  /// A raise of a counter, or a release.
+  struct FollowUp {
     Tag tag;
     NodeSet to;
   };
-  void queue_release(const Release& release) { releases_.push_back(release); }
-  [[nodiscard]] bool has_releases() const { return next_release_ < releases_.size(); }
-  Release take_release() {
-    const Release first = releases_[next_release_++];
-    if (!has_releases()) {
-      releases_.clear();
-      next_release_ = 0;
+  void queue_follow_up(const FollowUp& one) { follow_ups_.push_back(one); }
+  [[nodiscard]] bool has_follow_ups() const { return next_follow_up_ < follow_ups_.size(); }
+  FollowUp take_follow_up() {
+    const FollowUp first = follow_ups_[next_follow_up_++];
+    if (!has_follow_ups()) {
+      follow_ups_.clear();
+      next_follow_up_ = 0;
     }
     return first;
   }
@@ -206,8 +212,8 @@ class Admission {
   NodeSet full_;
   std::array<Pace, max_nodes> paces_;
   std::priority_queue<Renewal> renewals_;
-  std::vector<Release> releases_;
-  std::size_t next_release_ = 0;
+  std::vector<FollowUp> follow_ups_;
+  std::size_t next_follow_up_ = 0;
   std::array<List, 3> lists_;
   std::vector<Queued> places_;  // indexed by the waiter's index
   std::size_t waiting_ = 0;     // the waiters in all lists

@@ -8,10 +8,10 @@ namespace quorumlock::sim {
 using namespace std::chrono_literals;
 
 /// Draws a client that waits for many locks which another one holds, and nodes for which as many
-/// commands as there are waiters are 2 or 20 times as much as they can do in
-/// node_timeout. A lease lives for as long as a node takes for a hundred. With 50 to 100 waiters a
-/// client may lose its other lease: nothing has narrowed its windows when the nodes become slow, so
-/// all attempts are sent at once, before the renewal. That is known, and not drawn.
+/// commands as there are waiters are up to 20 times what they can do in node_timeout. With fewer
+/// waiters than a window is wide, nothing has narrowed it when the nodes become slow, so that all
+/// attempts are sent at once, before a renewal: a lease then lives for as long as a node takes for
+/// 140 commands, in place of 100.
 void draw_hand_overs(Draw& draw, test::SeededRandom& random) {
   draw.nodes = random.one_in(4) ? 5 : 3;
   draw.clients = 2;
@@ -21,10 +21,13 @@ void draw_hand_overs(Draw& draw, test::SeededRandom& random) {
   draw.low_counters = false;
   draw.delay = random.between(1, 10) * 1ms;
   draw.node_timeout = 500ms;
-  draw.crowd = random.between(100, 150);
+  const bool many = random.one_in(2);
+  draw.crowd = many ? random.between(100, 150) : random.between(50, 100);
   draw.crowd_keys = random.one_in(6) ? 1 : random.one_in(3) ? draw.crowd / 10 : draw.crowd;
-  draw.service = draw.node_timeout * (random.one_in(2) ? 2 : 20) / draw.crowd;
-  draw.ttl = std::max(100 * draw.service, 8 * draw.node_timeout);
+  draw.service =
+      many ? 2 * draw.node_timeout / draw.crowd : draw.node_timeout / random.between(8, 15) / 10;
+  if (random.one_in(2)) draw.service *= 10;
+  draw.ttl = std::max((many ? 100 : 140) * draw.service, 8 * draw.node_timeout);
   draw.max_ttl = std::max<core::Duration>(draw.ttl, 40 * draw.crowd * draw.service);
   draw.hold = draw.every = 10 * draw.delay;
   draw.pause = std::max<core::Duration>(draw.delay, 50ms);

@@ -326,6 +326,70 @@ TEST_F(AcquisitionsBurst, ARenewalGoesFirst) {
   EXPECT_EQ(driver_.only<Sent>().command.tag.claim, held);
 }
 
+TEST_F(AcquisitionsBurst, ARenewalThatCannotWinIsSentOnlyWhereThereIsRoom) {
+  // Two of three nodes go away while the renewal of another lease is due: the third gets one such
+  // renewal, and not another one at each pause for as long as it says nothing.
+  EngineDriver driver(few_out(1));
+  driver.hold(ten_seconds);
+  driver.forget_seen();
+  for (const int node : {1, 2}) driver.lose(node);
+  driver.pass_until(at(validity - 1s));
+  EXPECT_EQ(driver.count(CommandKind::renew), 1U);
+  driver.forget_seen();
+  for (const int node : {1, 2}) driver.link(node, LinkState::up);
+  driver.pass_until(at(validity - 500ms));
+  EXPECT_GE(driver.count(CommandKind::renew), 1U) << "a quorum can be asked again";
+}
+
+/// All first attempts are sent at once, and then the nodes become slow: one of them asks for a
+/// raise when the windows are half as wide as before.
+class AcquisitionsBurstRaise : public AcquisitionsBurst {
+ protected:
+  AcquisitionsBurstRaise() {
+    slow_.pass_until(at(1s));
+    for (int number = 0; number < 20; ++number) {
+      waiters_.push_back(
+          slow_.acquire(static_cast<core::UserId>(number), ten_seconds, 20s, key_of(number)));
+    }
+    slow_.pass_until(begun_ + 1ms);
+    for (const int node : {0, 1}) grant(node, 5);
+    slow_.pass_until(begun_ + 400ms);
+    grant(0, 5);
+    grant(1, 9);
+  }
+  void grant(int node, std::uint64_t fence) {
+    core::Answer granted{Vote::granted};
+    granted.fence = fence;
+    granted.asked = begun_;
+    slow_.reply(node, granted);
+  }
+  void grant_eight_more() {
+    for (int more = 0; more < 8; ++more) {
+      for (const int node : {0, 1}) grant(node, 5);
+    }
+  }
+
+  const core::Time begun_ = at(1s);
+  EngineDriver slow_{few_out(16, true)};
+};
+
+TEST_F(AcquisitionsBurstRaise, WaitsForRoom) {
+  EXPECT_EQ(slow_.count(CommandKind::raise), 0U);
+  grant_eight_more();
+  EXPECT_GT(slow_.count(CommandKind::raise), 0U);
+}
+
+TEST_F(AcquisitionsBurstRaise, IsNotSentForAnAttemptThatWasGivenUp) {
+  slow_.cancel(waiters_.at(1));
+  slow_.forget_seen();
+  grant_eight_more();
+  EXPECT_EQ(slow_.count(CommandKind::raise), 0U);
+  EXPECT_GT(slow_.count(CommandKind::release), 0U);
+  slow_.close();
+  slow_.answer_all();
+  EXPECT_EQ(slow_.engine().unanswered(), 0);
+}
+
 TEST_F(AcquisitionsBurst, AReleaseGoesBeforeAttempts) {
   const core::ClaimId held = driver_.hold(ten_seconds);
   ask(5, 100s);

@@ -109,6 +109,16 @@ TEST(Admission, ASlowNodeGetsWhatItAnswersInTime) {
   }
 }
 
+TEST(Admission, AWindowThatNarrowsBelowWhatIsUnderWayIsFull) {
+  Admission admission(32, 5000, patience);
+  for (int sent = 0; sent < 31; ++sent) admission.sent(one_node);
+  admission.answered(at(1s + 1ms), 0, at(1s));
+  ASSERT_TRUE(admission.has_room(one_node, 1));
+  admission.answered(at(1s + 2 * patience), 0, at(1s));
+  ASSERT_LT(admission.window(0), admission.out(0));
+  EXPECT_FALSE(admission.has_room(one_node, 1));
+}
+
 TEST(Admission, ANodeThatBecomesFastAgainIsUsedAgain) {
   Admission admission(32, 5000, patience);
   BusyNode node(admission);
@@ -131,16 +141,16 @@ TEST(Admission, RenewalsComeByUrgency) {
   EXPECT_TRUE(admission.empty());
 }
 
-TEST(Admission, ReleasesComeInTheirOrder) {
+TEST(Admission, RaisesAndReleasesComeInTheirOrder) {
   Admission admission(32, 1, patience);
   for (std::uint32_t round = 0; round < 2; ++round) {
     for (std::uint32_t index = 0; index < 3; ++index) {
-      admission.queue_release({{{index, 1}, 0, CommandKind::release}, one_node});
+      admission.queue_follow_up({{{index, 1}, 0, CommandKind::release}, one_node});
     }
     for (std::uint32_t index = 0; index < 3; ++index) {
-      EXPECT_EQ(admission.take_release().tag.claim.index, index);
+      EXPECT_EQ(admission.take_follow_up().tag.claim.index, index);
     }
-    EXPECT_FALSE(admission.has_releases());
+    EXPECT_FALSE(admission.has_follow_ups());
     EXPECT_TRUE(admission.empty());
   }
 }
