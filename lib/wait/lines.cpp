@@ -72,6 +72,7 @@ void Lines::enter(Time now, WaiterId id) {
     Line& line = line_of(key);
     line.greatest = std::max(line.greatest, in_line.ticket);
     line.waiters.emplace(std::pair(in_line.ticket, in_line.place), id);
+    if (!in_line.settled) line.unsettled.insert(in_line.place);
   });
   if (refresh_at_ == never && !refreshing_) {
     refresh_at_ = now + exchange_.config.refresh_every();
@@ -176,7 +177,11 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
     const Vote seen = is_next ? Vote::absent : Vote::held;
     acquisition->last.record(node, vote == Vote::granted ? seen : vote);
   }
-  if (places.empty()) return false;
+  if (places.empty()) {
+    const bool refused = vote != Vote::granted && vote != Vote::disconnected;
+    if (refused) yield_turn(*acquisition);
+    return false;
+  }
   acquisition->rival.note(now, node, place.holder, never,
                           place.before == 0 ? place.due : Duration::zero());
   InLine& in_line = *acquisition->in_line;
@@ -205,11 +210,44 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
     in_line.look_at = std::min(in_line.look_at, later(now, place.due + milliseconds(1)));
   }
   if (place.before == 0) look_sooner(now, in_line, place);
-  if (!in_line.settled && in_line.heard.size() >= exchange_.nodes.majority().votes()) {
-    settle_ticket(id);
-  }
+  settle_in_turn(id);
   schedule(id);
   return may_try(now, id);
+}
+
+/// Whether no waiter of this process that came before it to one of its lines has to settle first.
+/// Else that one could get a ticket that is greater than this one's, if a node that got this one's
+/// entry first reports it to that one.
+bool Lines::is_turn_to_settle(const Acquisition& acquisition) {
+  const std::uint64_t place = acquisition.in_line->place;
+  bool is_turn = true;
+  each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
+    const std::set<std::uint64_t>& unsettled = line_of(key).unsettled;
+    is_turn = is_turn && (unsettled.empty() || *unsettled.begin() >= place);
+  });
+  return is_turn;
+}
+
+/// Settles the ticket if a quorum has answered and it is its turn.
+void Lines::settle_in_turn(WaiterId id) {
+  const Acquisition& acquisition = waiters_[id];
+  const InLine& in_line = *acquisition.in_line;
+  const int votes = exchange_.nodes.majority().votes();
+  if (in_line.settled || in_line.heard.size() < votes || !is_turn_to_settle(acquisition)) return;
+  settle_ticket(id);
+  yield_turn(acquisition);
+}
+
+/// Has the next waiter in each line settle soon: this one's ticket is final, or a node has refused
+/// its entry, so that it may never be, or it leaves.
+void Lines::yield_turn(const Acquisition& acquisition) {
+  each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
+    const auto line = lines_.find(key);
+    if (line == lines_.end()) return;
+    std::set<std::uint64_t>& unsettled = line->second.unsettled;
+    if (unsettled.erase(acquisition.in_line->place) == 0 || unsettled.empty()) return;
+    waiters_.timers.set(places_.at(*unsettled.begin()).index, Time());
+  });
 }
 
 /// Makes the ticket final: it grows if other waiters that came earlier have a greater one, no more
@@ -331,6 +369,7 @@ bool Lines::on_due(Time now, WaiterId id) {
     waiters_.timers.set(id.index, acquisition.wait_until);
     return false;
   }
+  settle_in_turn(id);
   if (now >= in_line.look_at) {
     in_line.look_at = never;
     ask(id);
@@ -403,6 +442,7 @@ void Lines::leave(Time now, const Acquisition& acquisition) {
 void Lines::drop(Acquisition& acquisition) {
   if (acquisition.place() == 0) return;
   InLine& in_line = *acquisition.in_line;
+  yield_turn(acquisition);
   places_.erase(in_line.place);
   each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
     const auto line = lines_.find(key);

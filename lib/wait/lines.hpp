@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -84,8 +85,9 @@ class Lines {
   /// The waiters of this process in the line of one lock, by ticket.
   struct Line {
     std::map<std::pair<std::uint64_t, std::uint64_t>, WaiterId> waiters;
-    std::uint64_t greatest = 0;  ///< the greatest ticket seen or given
-    std::uint64_t grown = 0;     ///< the greatest ticket that had been too small at first
+    std::set<std::uint64_t> unsettled;  ///< places of those whose ticket may still grow
+    std::uint64_t greatest = 0;         ///< the greatest ticket seen or given
+    std::uint64_t grown = 0;            ///< the greatest ticket that had been too small at first
   };
   /// The waiters of one SendEntries, in its order.
   struct Entries {
@@ -97,7 +99,10 @@ class Lines {
   Line& line_of(std::string_view key);
   bool may_try(Time now, WaiterId id);
   void look_sooner(Time now, InLine& in_line, const Place& place);
+  bool is_turn_to_settle(const Acquisition& acquisition);
+  void settle_in_turn(WaiterId id);
   void settle_ticket(WaiterId id);
+  void yield_turn(const Acquisition& acquisition);
   void schedule(WaiterId id);
   void ask(WaiterId id);
   void send_entries(SlotId id, NodeSet to, bool with_source);

@@ -259,6 +259,54 @@ TEST_F(LinesTest, AWaiterKeepsItsPlaceAfterOneWhoseTicketGrows) {
   EXPECT_EQ(sent(CommandKind::queue).at(1).entries.at(0).second, late.greatest_ticket + 2);
 }
 
+TEST_F(LinesTest, AWaiterSettlesItsTicketAfterThoseThatCameBefore) {
+  // A node that has the later one's entry first reports its ticket to the earlier one: if the later
+  // ticket were final by then, the earlier one would grow beyond it.
+  enqueue(1);
+  driver.acquire_in_order(2, terms, 1h);
+  driver.acquire_in_order(3, terms, 1h);
+  const std::uint64_t later = sent(CommandKind::queue).at(1).entries.at(0).second;
+  for (int i = 0; i < 2; ++i) driver.reply(0, {far_behind});
+  driver.forget_seen();
+  driver.reply(1, Vote::no_script);
+  driver.reply(1, {far_behind});
+  for (const int node : {0, 1, 2}) driver.wake(node, 3);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+
+  Place behind_the_later = far_behind;
+  behind_the_later.greatest_ticket = later;
+  driver.forget_seen();
+  driver.reply(1, {behind_the_later});
+  driver.pass(0s);
+  ASSERT_EQ(sent(CommandKind::queue).size(), 2U);
+  EXPECT_EQ(sent(CommandKind::queue).at(0).entries.at(0), std::pair(2UL, later + 1));
+  EXPECT_EQ(sent(CommandKind::queue).at(1).entries.at(0), std::pair(3UL, later + 2));
+}
+
+TEST_F(LinesTest, NobodyWaitsForATicketThatANodeRefuses) {
+  // Its other lock may be one that this user may not have: it would never settle.
+  enqueue(1);
+  driver.acquire_in_order(2, terms, 1h);
+  driver.acquire_in_order(3, terms, 1h);
+  for (const int node : {0, 1}) driver.reply(node, Vote::unauthorized);
+  for (const int node : {0, 1}) driver.reply(node, {far_behind});
+  for (const int node : {0, 1, 2}) driver.wake(node, 3);
+  EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 3U);
+}
+
+TEST_F(LinesTest, ATicketSettlesWhenTheOneBeforeLeaves) {
+  enqueue(1);
+  const core::WaiterId earlier = driver.acquire_in_order(2, terms, 1h);
+  driver.acquire_in_order(3, terms, 1h);
+  for (const int node : {0, 1}) driver.reply(node, Vote::disconnected);
+  for (const int node : {0, 1}) driver.reply(node, {far_behind});
+  for (const int node : {0, 1, 2}) driver.wake(node, 3);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  driver.cancel(earlier);
+  driver.pass(0s);
+  EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 3U);
+}
+
 TEST_F(LinesTest, DoesNotProbeAfterAReleaseThatWokeAnother) {
   // The nodes have reported a waiter and its ticket, so a probe would be refused.
   driver.now = at(1s);
