@@ -112,6 +112,14 @@ class Court {
   void grant(int node, const std::string& token, const std::string& number) {
     acquire(node, token, {{"lock", text(token, now_ms() + 1000)}, {counter, text(number)}});
   }
+  /// acquire.lua, for two requests for the lock.
+  void acquire_twice(int node, const std::string& token, const std::string& other,
+                     const Writes& writes) {
+    run(node, redis::acquire_script, {},
+        {"1000", "5", "1", "0", "lock", token, "0", "lock", other, "0", record_of(node), "0",
+         "86400000", "0"},
+        writes);
+  }
   void renew(int node, const std::string& token, const Writes& writes,
              std::optional<std::string> its_record = {}) {
     run(node, redis::renew_script, {"lock"},
@@ -374,6 +382,15 @@ const std::vector<Story>& stories() {
          c.grant(0, "a", "5");
          c.release(0, "a", {{"lock", std::nullopt}});
          c.grant(0, "b", "5");
+       }},
+      {guard::grant_raises,  // a batch asks for a lock twice
+       [](C c) {
+         c.acquire_twice(
+             0, "a", "b",
+             {{"lock", Court::text("b", c.now_ms() + 1000)}, {counter, Court::text("5")}});
+       },
+       [](C c) {
+         c.acquire_twice(0, "a", "b", {{counter, Court::text("5")}});
        }},
       {guard::extend_enrolled,
        [](C c) {
