@@ -19,12 +19,10 @@ class NotifySocket {
  public:
   explicit NotifySocket(std::string name)
       : name_(std::move(name)), socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::ranges::copy(name_, address.sun_path);
-    if (name_.front() == '@') address.sun_path[0] = '\0';
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
-    if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
+    address_.sun_family = AF_UNIX;
+    std::ranges::copy(name_, address_.sun_path);
+    if (name_.front() == '@') address_.sun_path[0] = '\0';
+    if (::bind(socket_.get(), address(), size()) != 0) {
       local::fail_with_errno("cannot bind the service manager's socket");
     }
   }
@@ -43,6 +41,16 @@ class NotifySocket {
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, size)));
     return text;
   }
+  static constexpr const char* filling = "x";
+  /// Sends so many of these messages that the socket takes no more before they are read.
+  void fill() const {
+    for (ssize_t sent = 1; sent > 0;) {
+      // A sender may have sent as much as it may before the socket is full.
+      const local::Descriptor sender(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0));
+      sent = 0;
+      while (::sendto(sender.get(), filling, 1, 0, address(), size()) == 1) ++sent;
+    }
+  }
   /// Whether a message has come that message() has not returned.
   [[nodiscard]] bool has_more() const {
     pollfd ready{socket_.get(), POLLIN, 0};
@@ -50,7 +58,15 @@ class NotifySocket {
   }
 
  private:
+  [[nodiscard]] const sockaddr* address() const {
+    return reinterpret_cast<const sockaddr*>(&address_);
+  }
+  [[nodiscard]] socklen_t size() const {
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
+  }
+
   std::string name_;
+  sockaddr_un address_{};
   local::Descriptor socket_;
 };
 

@@ -161,5 +161,24 @@ TEST_F(Notify, ASocketThatCannotBeUsedIsOneWarning) {
               IsEmpty());
 }
 
+TEST_F(Notify, ALockIsNotLostToAManagerThatIsBusy) {
+  // Each message that waited for it would take the time in which the lock is to be renewed. The
+  // manager hears that the service is ready once it listens.
+  const NotifySocket manager(abstract_name());
+  manager.fill();
+  Program program = start_with(manager.variable(),
+                               {"run", "--ttl", "1s", "billing", "--", "sh", "-c", until_asked});
+  EXPECT_EQ(program.line(), "up");
+  std::string message;
+  do message = manager.message();
+  while (message == NotifySocket::filling);
+  EXPECT_EQ(message, "READY=1\n");
+  program.signal(SIGTERM);
+  EXPECT_THAT(manager.message(), HasSubstr("STOPPING=1"));
+  const Ended ended = program.finish();
+  EXPECT_EQ(ended.code, 128 + SIGTERM) << ended.err;
+  EXPECT_EQ(std::ranges::count(ended.err, '\n'), 1) << ended.err;
+}
+
 }  // namespace
 }  // namespace quorumlock::test

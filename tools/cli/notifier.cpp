@@ -1,7 +1,6 @@
 #include "notifier.hpp"
 
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include <quorumlock/event.hpp>
 
 #include "globals.hpp"
+#include "meanwhile.hpp"
 
 namespace quorumlock::cli {
 namespace {
@@ -54,13 +54,16 @@ void Notifier::read_watchdog() {
 }
 
 int Notifier::keep_alive() {
-  if (!alive_every_) return -1;
+  if (ready_is_owed_) send("");
+  const int again = ready_is_owed_ ? 1000 : -1;
+  if (!alive_every_) return again;
   const Clock::time_point now = Clock::now();
   if (now >= alive_until_) {
     alive_until_ = now + *alive_every_;
     send("WATCHDOG=1");
   }
-  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(alive_until_ - now).count());
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(alive_until_ - now);
+  return sooner(again, static_cast<int>(left.count()));
 }
 
 std::string Notifier::open() {
@@ -73,11 +76,8 @@ std::string Notifier::open() {
     return "it has " + std::to_string(address_.size()) + " bytes, and a socket's name at most " +
            std::to_string(room);
   }
-  fd_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd_ < 0) return std::generic_category().message(errno);
-  const timeval patience{1, 0};
-  ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  return {};
+  fd_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  return fd_ < 0 ? std::generic_category().message(errno) : "";
 }
 
 Notifier::~Notifier() {
@@ -85,7 +85,8 @@ Notifier::~Notifier() {
 }
 
 void Notifier::ready(const std::string& sentence) {
-  report("READY=1\n", sentence);
+  ready_is_owed_ = fd_ >= 0;
+  report("", sentence);
 }
 
 void Notifier::status(const std::string& sentence) {
@@ -100,8 +101,11 @@ void Notifier::report(const std::string& assignment, const std::string& sentence
   send(assignment + "STATUS=" + printable(sentence));
 }
 
-void Notifier::send(const std::string& message) {
+/// Sends READY=1, too, if it is owed. What a full socket does not take is not waited for, since a
+/// lock with a short ttl would be lost meanwhile.
+void Notifier::send(const std::string& assignments) {
   if (fd_ < 0) return;
+  const std::string message = (ready_is_owed_ ? "READY=1\n" : "") + assignments;
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   std::ranges::copy(address_, to.sun_path);
@@ -116,7 +120,9 @@ void Notifier::send(const std::string& message) {
     sent = ::sendto(fd_, message.data(), message.size(), MSG_NOSIGNAL,
                     reinterpret_cast<const sockaddr*>(&to), static_cast<socklen_t>(length));
   } while (sent < 0 && errno == EINTR);
-  if (sent < 0) warn(std::generic_category().message(errno));
+  const int error = sent < 0 ? errno : 0;
+  ready_is_owed_ = ready_is_owed_ && error == EAGAIN;
+  if (error != 0) warn(std::generic_category().message(error));
 }
 
 void Notifier::warn(const std::string& why) {
