@@ -42,7 +42,7 @@ class NotifySocket {
     return text;
   }
   static constexpr const char* filling = "x";
-  /// Sends so many of these messages that the socket takes no more before they are read.
+  /// Fills the socket's queue with these messages.
   void fill() const {
     for (ssize_t sent = 1; sent > 0;) {
       // A sender may have sent as much as it may before the socket is full.
